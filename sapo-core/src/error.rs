@@ -1,0 +1,20 @@
+//! What can be wrong with what a user hands to the core.
+
+/// Everything that the core refuses.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `w+` and `w-` name one entry.
+    #[error("the two value tokens are both {id}; name two different ids")]
+    EqualValueTokens {
+        /// The id given twice.
+        id: u32,
+    },
+    /// A value token is no row of the logits.
+    #[error("value token {id} is outside the model's {vocabulary} logits; choose an id below that")]
+    ValueTokenOutside {
+        /// The id in question.
+        id: u32,
+        /// The number of logits.
+        vocabulary: usize,
+    },
+}
