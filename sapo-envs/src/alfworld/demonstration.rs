@@ -131,7 +131,8 @@ fn random_admissible(
     admissible: &[String],
     rng: &mut ChaCha8Rng,
 ) -> Option<String> {
-    let taken = |action: &str| Some(action.strip_prefix("take ")?.split_once(" from ")?.0.to_owned());
+    let taken =
+        |action: &str| Some(action.strip_prefix("take ")?.split_once(" from ")?.0.to_owned());
     let traps = |action: &str| taken(action).is_some_and(|object| !expert.could_put_down(&object));
     let useful: Vec<&String> =
         admissible.iter().filter(|action| *action != "help" && !traps(action)).collect();

@@ -30,7 +30,10 @@ fn it_looks_where_the_object_is_likely_then_takes_and_places_it() {
             ("go to desk 2", "You arrive at desk 2. On the desk 2, you see a pen 2."),
             ("take pen 2 from desk 2", "You pick up the pen 2 from the desk 2."),
             ("go to drawer 1", "You arrive at drawer 1. The drawer 1 is closed."),
-            ("open drawer 1", "You open the drawer 1. The drawer 1 is open. In it, you see nothing."),
+            (
+                "open drawer 1",
+                "You open the drawer 1. The drawer 1 is open. In it, you see nothing.",
+            ),
             ("move pen 2 to drawer 1", "You move the pen 2 to the drawer 1."),
         ],
     );
@@ -39,7 +42,10 @@ fn it_looks_where_the_object_is_likely_then_takes_and_places_it() {
 #[test]
 fn it_goes_on_after_somebody_else_took_the_wrong_thing() {
     let mut expert = expert("put a pen in drawer");
-    expert.observe("go to desk 1", "You arrive at desk 1. On the desk 1, you see a mug 1, and a pen 1.");
+    expert.observe(
+        "go to desk 1",
+        "You arrive at desk 1. On the desk 1, you see a mug 1, and a pen 1.",
+    );
     expert.observe("take mug 1 from desk 1", "You pick up the mug 1 from the desk 1.");
     assert_eq!(expert.holding(), Some("mug 1"));
     assert_eq!(expert.act(), "move mug 1 to desk 1");
@@ -81,11 +87,17 @@ fn two_objects_end_in_the_same_receptacle() {
     follow(
         &mut expert,
         &[
-            ("open drawer 2", "You open the drawer 2. The drawer 2 is open. In it, you see nothing."),
+            (
+                "open drawer 2",
+                "You open the drawer 2. The drawer 2 is open. In it, you see nothing.",
+            ),
             ("move pen 1 to drawer 2", "You move the pen 1 to the drawer 2."),
             ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a pen 2."),
             ("take pen 2 from desk 1", "You pick up the pen 2 from the desk 1."),
-            ("go to drawer 2", "You arrive at drawer 2. The drawer 2 is open. In it, you see a pen 1."),
+            (
+                "go to drawer 2",
+                "You arrive at drawer 2. The drawer 2 is open. In it, you see a pen 1.",
+            ),
             ("move pen 2 to drawer 2", "You move the pen 2 to the drawer 2."),
         ],
     );

@@ -87,6 +87,8 @@ fn read_sentence<'a>(s: &'a str, subject: &mut Option<&'a str>, facts: &mut Vec<
         facts.push(Fact::Carrying(Vec::new()));
     } else if let Some(list) = s.strip_prefix("You are facing the ") {
         facts.push(Fact::Facing(read_list(list)));
+    } else if let Some(name) = s.strip_prefix("You open the ") {
+        facts.push(Fact::Opened(name));
     } else if let Some(name) = s.strip_prefix("You close the ") {
         facts.push(Fact::Closed(name));
     } else if let Some(state) = s.strip_prefix("The ") {
@@ -150,7 +152,8 @@ mod tests {
 
     #[test]
     fn arriving_at_an_open_drawer_tells_the_door_and_the_contents() {
-        let text = "You arrive at drawer 1. The drawer 1 is open. In it, you see a pen 1, and a cd 2.";
+        let text =
+            "You arrive at drawer 1. The drawer 1 is open. In it, you see a pen 1, and a cd 2.";
         let expected = vec![
             Fact::Arrived,
             Fact::Opened("drawer 1"),
