@@ -1,1 +1,3 @@
-//! x
+//! Worlds for language-model agents.
+
+pub mod alfworld;

@@ -1,0 +1,385 @@
+//! From a problem as written to a game ready to play: ids become indices, commands are formatted.
+
+use std::collections::{HashMap, HashSet};
+
+use super::bits::{BitSet, BitTable};
+use super::commands::{Action, Commands, word};
+use super::game::{Ability, Appliance, Game, Place, Receptacle, Target, ability, property};
+use super::goal::Clause;
+use super::kind::TaskKind;
+use super::names::player_names;
+use super::problem::{Fact, Predicate, Problem, Sort, read_problem};
+use super::rules::RuleSet;
+use super::state::State;
+use super::tokens::Fault;
+
+/// What comes with a problem text.
+pub(crate) struct Heading {
+    pub(crate) name: String,
+    pub(crate) rules: RuleSet,
+    pub(crate) task: String,
+    pub(crate) walkthrough: Vec<String>,
+}
+
+/// Builds a game from a problem text.
+pub(crate) fn build_game(heading: Heading, problem_text: &str) -> Result<Game, Fault> {
+    let text = problem_text.to_ascii_lowercase();
+    let problem = read_problem(&text)?;
+    let ids = Ids::new(&problem);
+    let mut game = empty_game(heading, &ids);
+    let types = Types::new(&problem)?;
+    game.abilities = abilities(&problem, &ids, &types);
+    game.receptacles = receptacles(&problem, &ids, &types)?;
+    for (index, receptacle) in game.receptacles.iter().enumerate() {
+        game.places[receptacle.place].receptacles.push(index);
+    }
+    game.fits = fits(&problem, &ids, &types);
+    game.vessels = vessels(&problem, &ids);
+    game.start = start(&problem, &ids)?;
+    game.goal = targets(&problem, &ids, &types);
+    number_commands(&mut game).ok_or_else(|| Fault::new(0, "more than 65535 commands"))?;
+    Ok(game)
+}
+
+/// The ids that facts mention, by kind and in order, with their names.
+struct Ids<'a> {
+    objects: Vec<&'a str>,
+    receptacles: Vec<&'a str>,
+    places: Vec<&'a str>,
+    index: HashMap<&'a str, usize>,
+    names: HashMap<&'a str, String>,
+}
+
+impl<'a> Ids<'a> {
+    fn new(problem: &Problem<'a>) -> Self {
+        let mentioned = mentioned(problem);
+        let of_sort = |sort: Sort| -> Vec<&'a str> {
+            mentioned.iter().copied().filter(|id| problem.sorts.get(id) == Some(&sort)).collect()
+        };
+        let (objects, receptacles, places) =
+            (of_sort(Sort::Object), of_sort(Sort::Receptacle), of_sort(Sort::Place));
+        let mut index = HashMap::with_capacity(mentioned.len());
+        for ids in [&objects, &receptacles, &places] {
+            index.extend(ids.iter().enumerate().map(|(index, &id)| (id, index)));
+        }
+        Ids { index, names: player_names(&mentioned), objects, receptacles, places }
+    }
+
+    fn names_of(&self, ids: &[&str]) -> Vec<String> {
+        ids.iter().map(|id| self.names[id].clone()).collect()
+    }
+
+    /// The index of an id that a fact mentions.
+    fn at(&self, id: &str) -> usize {
+        self.index[id]
+    }
+}
+
+/// Every id in a fact, sorted. Types count only if they look like things, since only those get numbers.
+fn mentioned<'a>(problem: &Problem<'a>) -> Vec<&'a str> {
+    let is_type = |predicate: Predicate, position: usize| match predicate {
+        Predicate::CanContain => true,
+        Predicate::ReceptacleType | Predicate::ObjectType => position == 1,
+        _ => false,
+    };
+    let mut seen = HashSet::with_capacity(256);
+    for fact in &problem.facts {
+        for (position, id) in fact.arguments.into_iter().enumerate() {
+            if !is_type(fact.predicate, position) || id.contains("_bar_") {
+                seen.insert(id);
+            }
+        }
+    }
+    let mut ids: Vec<_> = seen.into_iter().collect();
+    ids.sort_unstable();
+    ids
+}
+
+fn empty_game(heading: Heading, ids: &Ids<'_>) -> Game {
+    let Heading { name, rules, task, walkthrough } = heading;
+    let place = |name| Place { name, receptacles: Vec::new() };
+    Game {
+        kind: TaskKind::from_path(&name),
+        name,
+        rules,
+        task,
+        walkthrough,
+        object_names: ids.names_of(&ids.objects),
+        receptacle_names: ids.names_of(&ids.receptacles),
+        receptacles: Vec::new(),
+        places: ids.names_of(&ids.places).into_iter().map(place).collect(),
+        abilities: BitTable::default(),
+        fits: BitTable::default(),
+        vessels: BitTable::default(),
+        commands: Commands::default(),
+        always: Vec::new(),
+        start: State::empty(0, 0, 0),
+        goal: Vec::new(),
+    }
+}
+
+/// The one type of each object and receptacle that has any.
+struct Types<'a> {
+    of: HashMap<&'a str, &'a str>,
+}
+
+impl<'a> Types<'a> {
+    fn new(problem: &Problem<'a>) -> Result<Self, Fault> {
+        let mut of = HashMap::with_capacity(128);
+        for fact in &problem.facts {
+            if !matches!(fact.predicate, Predicate::ObjectType | Predicate::ReceptacleType) {
+                continue;
+            }
+            let [id, kind] = fact.arguments;
+            if *of.entry(id).or_insert(kind) != kind {
+                return Err(Fault::new(fact.offset, format!("{id} has two types")));
+            }
+        }
+        Ok(Types { of })
+    }
+
+    /// The indices of the ids that have this type.
+    fn having(&self, ids: &[&str], kind: &str) -> Vec<usize> {
+        let has = |id: &str| self.of.get(id).is_some_and(|found| *found == kind);
+        (0..ids.len()).filter(|&index| has(ids[index])).collect()
+    }
+}
+
+fn abilities(problem: &Problem<'_>, ids: &Ids<'_>, types: &Types<'_>) -> BitTable {
+    let mut table = BitTable::new(Ability::COUNT, ids.objects.len());
+    for fact in &problem.facts {
+        if let Some(ability) = ability(fact.predicate) {
+            table.insert(ability as usize, ids.at(fact.arguments[0]));
+        }
+    }
+    for kind in ["knifetype", "butterknifetype"] {
+        for knife in types.having(&ids.objects, kind) {
+            table.insert(Ability::Knife as usize, knife);
+        }
+    }
+    table
+}
+
+fn receptacles(
+    problem: &Problem<'_>,
+    ids: &Ids<'_>,
+    types: &Types<'_>,
+) -> Result<Vec<Receptacle>, Fault> {
+    let mut places: Vec<Option<usize>> = vec![None; ids.receptacles.len()];
+    let mut openable = BitSet::new(ids.receptacles.len());
+    for fact in &problem.facts {
+        let [id, place] = fact.arguments;
+        match fact.predicate {
+            Predicate::Openable => openable.insert(ids.at(id)),
+            Predicate::ReceptacleAt => {
+                if *places[ids.at(id)].get_or_insert(ids.at(place)) != ids.at(place) {
+                    return Err(Fault::new(fact.offset, format!("{id} is at two places")));
+                }
+            }
+            _ => {}
+        }
+    }
+    let receptacle = |(index, &id): (usize, &&str)| {
+        let place = places[index]
+            .ok_or_else(|| Fault::new(0, format!("{id} is nowhere: no receptacleAtLocation")))?;
+        let appliance = types.of.get(id).and_then(|kind| appliance(kind));
+        let openable = openable.contains(index);
+        Ok(Receptacle { place, openable, appliance, go_to: 0, examine: 0 })
+    };
+    ids.receptacles.iter().enumerate().map(receptacle).collect()
+}
+
+fn appliance(kind: &str) -> Option<Appliance> {
+    match kind {
+        "sinktype" | "sinkbasintype" => Some(Appliance::Sink),
+        "microwavetype" => Some(Appliance::Microwave),
+        "fridgetype" => Some(Appliance::Fridge),
+        _ => None,
+    }
+}
+
+fn fits(problem: &Problem<'_>, ids: &Ids<'_>, types: &Types<'_>) -> BitTable {
+    let is_can_contain = |fact: &&Fact<'_>| fact.predicate == Predicate::CanContain;
+    let mut objects_of: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for fact in problem.facts.iter().filter(is_can_contain) {
+        let [receptacle_type, object_type] = fact.arguments;
+        objects_of.entry(receptacle_type).or_default().insert(object_type);
+    }
+    let mut table = BitTable::new(ids.receptacles.len(), ids.objects.len());
+    for (row, receptacle) in ids.receptacles.iter().enumerate() {
+        let Some(fitting) = types.of.get(receptacle).and_then(|kind| objects_of.get(kind)) else {
+            continue;
+        };
+        for (column, object) in ids.objects.iter().enumerate() {
+            if types.of.get(object).is_some_and(|kind| fitting.contains(kind)) {
+                table.insert(row, column);
+            }
+        }
+    }
+    table
+}
+
+fn vessels(problem: &Problem<'_>, ids: &Ids<'_>) -> BitTable {
+    let mut table = BitTable::new(ids.objects.len(), ids.objects.len());
+    for fact in problem.facts.iter().filter(|fact| fact.predicate == Predicate::InsideObject) {
+        let [inner, outer] = fact.arguments.map(|id| ids.at(id));
+        // A query never gives two variables the same value: a thing in itself is not listed.
+        if inner != outer {
+            table.insert(outer, inner);
+        }
+    }
+    table
+}
+
+fn start(problem: &Problem<'_>, ids: &Ids<'_>) -> Result<State, Fault> {
+    let mut state = State::empty(ids.receptacles.len(), ids.places.len(), ids.objects.len());
+    let mut place = None;
+    for fact in &problem.facts {
+        let [first, second] = fact.arguments;
+        match fact.predicate {
+            Predicate::AgentAt => {
+                if *place.get_or_insert(ids.at(second)) != ids.at(second) {
+                    return Err(Fault::new(fact.offset, "the agent starts at two places"));
+                }
+            }
+            Predicate::In => state.inside.insert(ids.at(second), ids.at(first)),
+            Predicate::ObjectAt => state.lying_at.insert(ids.at(second), ids.at(first)),
+            Predicate::Opened => state.opened.insert(ids.at(first)),
+            predicate => {
+                if let Some(property) = property(predicate) {
+                    state.gain(property, ids.at(first));
+                }
+            }
+        }
+    }
+    state.place = place.ok_or_else(|| Fault::new(0, "the agent is nowhere: no atLocation"))?;
+    Ok(state)
+}
+
+fn targets(problem: &Problem<'_>, ids: &Ids<'_>, types: &Types<'_>) -> Vec<Target> {
+    let objects = |kind: &str| {
+        let mut set = BitSet::new(ids.objects.len());
+        types.having(&ids.objects, kind).into_iter().for_each(|object| set.insert(object));
+        set
+    };
+    let able = |kind: &str, needs: &[Predicate]| {
+        let mut set = objects(kind);
+        let lacks = |object: usize, need: &Predicate| !states(problem, ids, *need, object);
+        let unable = |object: &usize| {
+            needs.iter().any(|need| ability(*need).is_some() && lacks(*object, need))
+        };
+        (0..ids.objects.len()).filter(unable).for_each(|object| set.remove(object));
+        set
+    };
+    let target = |clause: &Clause<'_>| match clause {
+        Clause::Placed { object_type, receptacle_type, needs, copies } => Target::Placed {
+            objects: able(object_type, needs),
+            receptacles: types.having(&ids.receptacles, receptacle_type),
+            needs: needs.iter().filter_map(|need| property(*need)).collect(),
+            copies: *copies,
+        },
+        Clause::Lit { lamp_type } => {
+            Target::Lit { lamps: able(lamp_type, &[Predicate::Toggleable]) }
+        }
+        Clause::Holding { object_type } => Target::Holding { objects: objects(object_type) },
+        Clause::AllClosed => Target::AllClosed,
+    };
+    problem.goal.iter().map(target).collect()
+}
+
+/// Whether a fact of the start says this of the object.
+fn states(problem: &Problem<'_>, ids: &Ids<'_>, predicate: Predicate, object: usize) -> bool {
+    let says =
+        |fact: &Fact<'_>| fact.predicate == predicate && fact.arguments[0] == ids.objects[object];
+    problem.facts.iter().any(says)
+}
+
+/// Formats every command that may become admissible, and numbers them.
+fn number_commands(game: &mut Game) -> Option<()> {
+    let narrow = |index: usize| u16::try_from(index).ok();
+    narrow(game.object_names.len())?;
+    narrow(game.receptacle_names.len())?;
+    let written = possible_actions(game).into_iter();
+    let (rules, objects, receptacles) = (game.rules, &game.object_names, &game.receptacle_names);
+    let commands = Commands::new(
+        written.map(|action| (word(action, rules, objects, receptacles), action)).collect(),
+    )?;
+    for (index, receptacle) in game.receptacles.iter_mut().enumerate() {
+        let number = narrow(index)?;
+        receptacle.go_to = commands.rank(Action::GoTo { receptacle: number })?;
+        receptacle.examine = commands.rank(Action::ExamineReceptacle { receptacle: number })?;
+    }
+    game.always = [Action::Look, Action::Inventory, Action::Help]
+        .into_iter()
+        .filter_map(|action| commands.rank(action))
+        .collect();
+    game.commands = commands;
+    Some(())
+}
+
+/// Every action that some state may allow. Indices have been checked to fit.
+fn possible_actions(game: &Game) -> Vec<Action> {
+    let mut actions = vec![Action::Look, Action::Inventory];
+    actions.extend(game.rules.has_help().then_some(Action::Help));
+    for index in 0..game.receptacles.len() {
+        let receptacle = index as u16;
+        actions.push(Action::GoTo { receptacle });
+        actions.push(Action::ExamineReceptacle { receptacle });
+        if game.receptacles[index].openable {
+            actions.extend([Action::Open { receptacle }, Action::Close { receptacle }]);
+        }
+    }
+    for object in 0..game.object_names.len() {
+        push_object_actions(game, object, &mut actions);
+    }
+    actions
+}
+
+fn push_object_actions(game: &Game, index: usize, actions: &mut Vec<Action>) {
+    let object = index as u16;
+    if game.can(Ability::Toggleable, index) {
+        actions.push(Action::Use { object });
+    }
+    if !game.can(Ability::Pickupable, index) {
+        return;
+    }
+    actions.push(Action::ExamineObject { object });
+    for (row, place) in game.receptacles.iter().enumerate() {
+        let receptacle = row as u16;
+        let fits = game.fits.contains(row, index);
+        if fits {
+            actions.push(Action::Put { object, receptacle });
+        }
+        if fits || game.start.inside.contains(row, index) {
+            actions.push(Action::Take { object, receptacle });
+        }
+        actions.extend(place.appliance.and_then(|appliance| treat(game, appliance, index, row)));
+    }
+    if game.can(Ability::Knife, index) {
+        let sliceable = game.abilities.columns(Ability::Sliceable as usize);
+        actions
+            .extend(sliceable.map(|other| Action::Slice { object: other as u16, knife: object }));
+    }
+}
+
+/// What an appliance does to an object, if it can.
+pub(crate) fn treat(
+    game: &Game,
+    appliance: Appliance,
+    object: usize,
+    receptacle: usize,
+) -> Option<Action> {
+    let (object_number, receptacle) = (object as u16, receptacle as u16);
+    let (ability, action) = match appliance {
+        Appliance::Sink => {
+            (Ability::Cleanable, Action::Clean { object: object_number, receptacle })
+        }
+        Appliance::Microwave => {
+            (Ability::Heatable, Action::Heat { object: object_number, receptacle })
+        }
+        Appliance::Fridge => {
+            (Ability::Coolable, Action::Cool { object: object_number, receptacle })
+        }
+    };
+    game.can(ability, object).then_some(action)
+}
