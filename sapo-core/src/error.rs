@@ -17,4 +17,23 @@ pub enum Error {
         /// The number of logits.
         vocabulary: usize,
     },
+    /// A turn does not fit the episode that it stands in.
+    #[error("a turn of task {task:?} is malformed: {what}")]
+    MalformedTurn {
+        /// The episode's task.
+        task: String,
+        /// What does not fit.
+        what: &'static str,
+    },
+    /// Nothing to learn from.
+    #[error("an update needs at least one episode with one turn; none was given")]
+    NoEpisodes,
+    /// The optimizer's state could not be written or read.
+    #[error("{path}: {message}")]
+    Checkpoint {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What went wrong.
+        message: String,
+    },
 }
