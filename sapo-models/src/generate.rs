@@ -1,0 +1,345 @@
+//! [`Generator`]: a decoder that plays, a batch of conversations at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use burn::prelude::*;
+use sapo_core::actor::{Actor, Finish, Reply, TurnRequest};
+use sapo_core::env::Prompt;
+use sapo_core::value::Readout;
+
+use crate::cache::KvCache;
+use crate::codec::{Codec, CodecError};
+use crate::decoder::Decoder;
+use crate::draft::{Draft, Reader};
+use crate::play::{Failure, Player};
+use crate::sample::Sampling;
+
+/// How replies are generated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GeneratorConfig {
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// How values are read off the logits of the sampling's value tokens.
+    pub readout: Readout,
+    /// A reply of so many tokens ends by [`Finish::Length`].
+    pub max_new_tokens: usize,
+    /// The longest fresh prompt, in tokens.
+    pub max_prompt_tokens: usize,
+    /// The longest stream, in tokens: `max_position_embeddings` of the model.
+    pub max_positions: usize,
+    /// How many attention scores of one head a forward pass may hold, over all rows: long prompts are
+    /// read in pieces that keep to it.
+    pub prefill_scores: usize,
+}
+
+impl GeneratorConfig {
+    /// Temperature 1, no value tokens, replies of up to 256 tokens, prompts as long as then fit.
+    pub fn new(max_positions: usize) -> Self {
+        GeneratorConfig {
+            sampling: Sampling::default(),
+            readout: Readout::default(),
+            max_new_tokens: 256.min(max_positions / 2).max(1),
+            max_prompt_tokens: max_positions - (max_positions / 2).min(256),
+            max_positions,
+            prefill_scores: 4 << 20,
+        }
+    }
+}
+
+/// Why no reply could be generated.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerateError {
+    /// A fresh prompt is too long.
+    #[error(
+        "slot {slot}: the prompt has {tokens} tokens, max_prompt_tokens is {limit}; shorten the \
+         history or the observations, or raise max_prompt_tokens"
+    )]
+    PromptTooLong {
+        /// The conversation.
+        slot: usize,
+        /// The prompt's length.
+        tokens: usize,
+        /// The configured limit.
+        limit: usize,
+    },
+    /// The stream could outgrow the model's positions.
+    #[error(
+        "slot {slot}: {stream} tokens of stream, {context} of context and a reply of up to {reply} \
+         exceed max_position_embeddings, {limit}; lower max_turns, max_prompt_tokens or max_new_tokens"
+    )]
+    ContextFull {
+        /// The conversation.
+        slot: usize,
+        /// Tokens already in the stream.
+        stream: usize,
+        /// Tokens to be appended before the reply.
+        context: usize,
+        /// `max_new_tokens`.
+        reply: usize,
+        /// The model's limit.
+        limit: usize,
+    },
+    /// A prompt continues a stream that is not there.
+    #[error("slot {slot}: the prompt continues a stream, but none was begun; begin with a fresh prompt")]
+    NoStream {
+        /// The conversation.
+        slot: usize,
+    },
+    /// The same conversation twice in one call.
+    #[error("slot {slot} is asked for two replies at once")]
+    DuplicateSlot {
+        /// The conversation.
+        slot: usize,
+    },
+    /// The codec made no tokens of the messages.
+    #[error("slot {slot}: the messages became no tokens; check the chat template")]
+    EmptyContext {
+        /// The conversation.
+        slot: usize,
+    },
+    /// The codec made a token that the model has no row for.
+    #[error("slot {slot}: token {token} is outside the model's {vocabulary} rows; the tokenizer is another model's")]
+    TokenOutside {
+        /// The conversation.
+        slot: usize,
+        /// The token.
+        token: u32,
+        /// Rows of the embedding.
+        vocabulary: usize,
+    },
+    /// The codec refused the messages.
+    #[error("slot {slot}: {source}")]
+    Codec {
+        /// The conversation.
+        slot: usize,
+        /// What it said.
+        source: CodecError,
+    },
+    /// The model computed a NaN or an infinity.
+    #[error("slot {slot}: the model's logits are not finite; the weights have diverged, go back to a checkpoint")]
+    NotFinite {
+        /// The conversation.
+        slot: usize,
+    },
+    /// The device failed.
+    #[error("the device failed while generating: {0}")]
+    Device(String),
+}
+
+/// A conversation's stream.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    row: usize,
+    last: Finish,
+}
+
+/// What a request asks for, as tokens.
+struct Wish {
+    slot: usize,
+    is_fresh: bool,
+    seed: u64,
+    context: Vec<u32>,
+}
+
+/// A decoder that plays: each slot's stream stays in the KV cache between its turns, and only what is
+/// new is ever read.
+#[derive(Debug)]
+pub struct Generator<C> {
+    decoder: Decoder,
+    codec: C,
+    config: GeneratorConfig,
+    device: Device,
+    cache: KvCache,
+    streams: BTreeMap<usize, Stream>,
+}
+
+impl<C: Codec> Generator<C> {
+    /// A generator without streams. `decoder` may be one that is trained: it plays without gradients.
+    pub fn new(decoder: &Decoder, codec: C, config: GeneratorConfig) -> Self {
+        let decoder = decoder.valid();
+        let device = decoder.device();
+        let cache = KvCache::new(&decoder, 0);
+        Generator { decoder, codec, config, device, cache, streams: BTreeMap::new() }
+    }
+
+    /// Plays on with other weights. All streams are forgotten: their keys are the old weights'.
+    pub fn set_decoder(&mut self, decoder: &Decoder) {
+        self.decoder = decoder.valid();
+        self.device = self.decoder.device();
+        self.forget_all();
+    }
+
+    /// Draws differently from now on: at another temperature for an evaluation, say.
+    pub fn set_sampling(&mut self, sampling: Sampling) {
+        self.config.sampling = sampling;
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &GeneratorConfig {
+        &self.config
+    }
+
+    /// The codec.
+    pub fn codec(&self) -> &C {
+        &self.codec
+    }
+
+    /// Forgets every stream.
+    pub fn forget_all(&mut self) {
+        self.streams.clear();
+        self.cache = KvCache::new(&self.decoder, 0);
+    }
+
+    fn wish(&self, request: &TurnRequest<'_>, reply: usize) -> Result<Wish, GenerateError> {
+        let slot = request.slot;
+        let refused = |source| GenerateError::Codec { slot, source };
+        let (context, stream) = match request.prompt {
+            Prompt::Fresh(messages) => (self.codec.fresh(messages).map_err(refused)?, 0),
+            Prompt::Continue(messages) => {
+                let stream = self.streams.get(&slot).ok_or(GenerateError::NoStream { slot })?;
+                let context = self.codec.follow(stream.last, messages).map_err(refused)?;
+                (context, self.cache.length(stream.row))
+            }
+        };
+        let is_fresh = matches!(request.prompt, Prompt::Fresh(_));
+        self.check(slot, &context, stream, is_fresh, reply)?;
+        Ok(Wish { slot, is_fresh, seed: request.seed, context })
+    }
+
+    fn check(
+        &self,
+        slot: usize,
+        context: &[u32],
+        stream: usize,
+        is_fresh: bool,
+        reply: usize,
+    ) -> Result<(), GenerateError> {
+        let vocabulary = self.decoder.rows();
+        let GeneratorConfig { max_prompt_tokens, max_positions, .. } = self.config;
+        if context.is_empty() {
+            return Err(GenerateError::EmptyContext { slot });
+        }
+        if let Some(&token) = context.iter().find(|&&token| token as usize >= vocabulary) {
+            return Err(GenerateError::TokenOutside { slot, token, vocabulary });
+        }
+        if is_fresh && context.len() > max_prompt_tokens {
+            let (tokens, limit) = (context.len(), max_prompt_tokens);
+            return Err(GenerateError::PromptTooLong { slot, tokens, limit });
+        }
+        if stream + context.len() + reply > max_positions {
+            let (context, limit) = (context.len(), max_positions);
+            return Err(GenerateError::ContextFull { slot, stream, context, reply, limit });
+        }
+        Ok(())
+    }
+
+    /// Makes a row for each wish, and drops rows and waste where that is due.
+    fn arrange(&mut self, wishes: &[Wish]) {
+        for wish in wishes.iter().filter(|wish| wish.is_fresh) {
+            self.streams.remove(&wish.slot);
+        }
+        let mut rows: Vec<Option<usize>> = Vec::new();
+        for stream in self.streams.values_mut() {
+            rows.push(Some(stream.row));
+            stream.row = rows.len() - 1;
+        }
+        for wish in wishes.iter().filter(|wish| wish.is_fresh) {
+            let stream = Stream { row: rows.len(), last: Finish::Stop };
+            self.streams.insert(wish.slot, stream);
+            rows.push(None);
+        }
+        let unchanged = rows.len() == self.cache.rows()
+            && rows.iter().enumerate().all(|(row, old)| *old == Some(row));
+        if !unchanged || is_wasteful(&self.cache) {
+            self.cache.compact(&rows);
+        }
+    }
+
+    fn player(&self) -> Player<'_> {
+        Player {
+            decoder: &self.decoder,
+            device: &self.device,
+            prefill_scores: self.config.prefill_scores,
+            reader: Reader {
+                sampling: self.config.sampling,
+                readout: self.config.readout,
+                stop_ids: self.codec.stop_ids(),
+                max_new_tokens: self.config.max_new_tokens,
+            },
+        }
+    }
+
+    /// Plays all wishes; the cache is left with the whole replies in it.
+    fn play(&mut self, wishes: Vec<Wish>) -> Result<Vec<Reply>, GenerateError> {
+        self.arrange(&wishes);
+        let rows: Vec<usize> = wishes.iter().map(|wish| self.streams[&wish.slot].row).collect();
+        let slots: Vec<usize> = wishes.iter().map(|wish| wish.slot).collect();
+        let mut drafts: Vec<Draft> =
+            wishes.into_iter().map(|wish| Draft::new(wish.context, wish.seed)).collect();
+        let mut cache = std::mem::replace(&mut self.cache, KvCache::new(&self.decoder, 0));
+        let played = self.player().play(&mut cache, &rows, &mut drafts);
+        self.cache = cache;
+        if let Err(failure) = played {
+            // Half a turn is in the cache: no stream can go on from it.
+            self.forget_all();
+            return Err(explain(failure, &slots));
+        }
+        let mut replies = Vec::with_capacity(drafts.len());
+        for (slot, draft) in slots.iter().zip(drafts) {
+            let reply = draft.finish(|tokens| self.codec.decode(tokens));
+            if let Some(stream) = self.streams.get_mut(slot) {
+                stream.last = reply.finish;
+            }
+            replies.push(reply);
+        }
+        Ok(replies)
+    }
+}
+
+/// Whether more than a fifth of the columns, and more than a few, could be done without.
+fn is_wasteful(cache: &KvCache) -> bool {
+    let needed = cache.needed_columns();
+    cache.columns() > needed + needed / 4 + 16
+}
+
+fn explain(failure: Failure, slots: &[usize]) -> GenerateError {
+    match failure {
+        Failure::NotFinite { draft } => GenerateError::NotFinite { slot: slots[draft] },
+        Failure::Device(problem) => GenerateError::Device(problem),
+    }
+}
+
+impl<C: Codec> Actor for Generator<C> {
+    type Error = GenerateError;
+
+    fn act(&mut self, requests: &[TurnRequest<'_>]) -> Result<Vec<Reply>, GenerateError> {
+        let mut seen = BTreeSet::new();
+        if let Some(request) = requests.iter().find(|request| !seen.insert(request.slot)) {
+            return Err(GenerateError::DuplicateSlot { slot: request.slot });
+        }
+        let reply = self.config.max_new_tokens;
+        let wishes: Result<Vec<Wish>, _> =
+            requests.iter().map(|request| self.wish(request, reply)).collect();
+        match wishes? {
+            wishes if wishes.is_empty() => Ok(Vec::new()),
+            wishes => self.play(wishes),
+        }
+    }
+
+    fn release(&mut self, slot: usize) {
+        self.streams.remove(&slot);
+    }
+
+    fn value(&mut self, request: &TurnRequest<'_>) -> Result<f32, GenerateError> {
+        let wish = self.wish(request, 0)?;
+        let stream = match wish.is_fresh {
+            true => None,
+            false => self.streams.get(&wish.slot).map(|stream| stream.row),
+        };
+        let played = self.player().value(&self.cache, stream, &wish.context);
+        played.map_err(|failure| explain(failure, &[wish.slot]))
+    }
+}
+
+#[cfg(test)]
+mod tests;
