@@ -86,6 +86,7 @@ fn with_task(grammar: &str, task: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alfworld::source::load_game;
 
     #[test]
     fn only_the_task_of_the_grammar_is_replaced() {
@@ -93,6 +94,55 @@ mod tests {
         let expected = r#"{"task": [{"rhs": "Your task is to: put a pen in bed."}], "x": []}"#;
         assert_eq!(with_task(grammar, "put a pen in bed.").as_deref(), Some(expected));
         assert_eq!(with_task("{}", "put a pen in bed."), None);
+    }
+
+    #[test]
+    fn a_written_game_is_read_back_as_the_same_game() {
+        let Some(releases) = templates() else { return };
+        let line = generate(&GeneratorConfig::small(0), Split::Train, 0).expect("a game");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = write_tw_pddl(&line, &releases.today, folder.path()).expect("written");
+        assert_eq!(path, folder.path().join(&line.name).join(GAME_FILE));
+        let read = load_game(&path, &line.name, &RuleBook::new()).expect("read");
+        assert_eq!((read.task(), read.walkthrough()), (line.task.as_str(), &line.walkthrough[..]));
+        let error = write_tw_pddl(&line, &releases.older, folder.path()).expect_err("other rules");
+        assert!(error.to_string().contains("the game is written for New"), "{error}");
+    }
+
+    struct Templates {
+        today: PathBuf,
+        older: PathBuf,
+        _folder: tempfile::TempDir,
+    }
+
+    /// One game of each release, where they are at hand.
+    fn templates() -> Option<Templates> {
+        let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
+        let root = std::env::var_os("SAPO_DATA").map_or_else(|| beside.into(), PathBuf::from);
+        let data = root.join("alfworld");
+        if !data.is_dir() {
+            eprintln!("skipped: no games in {}; set SAPO_DATA", data.display());
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let [today, older] = ["synth_games.tar.zst", "old_games.tar.zst"].map(|archive| {
+            let target = folder.path().join(archive);
+            std::fs::write(&target, first_game(&data.join(archive))).expect("written");
+            target
+        });
+        Some(Templates { today, older, _folder: folder })
+    }
+
+    fn first_game(archive: &Path) -> String {
+        let file = std::fs::File::open(archive).expect("the archive");
+        let mut decoder = zstd::Decoder::new(file).expect("zstd");
+        decoder.window_log_max(27).expect("a window of 2^27 bytes");
+        let mut archive = tar::Archive::new(decoder);
+        let mut entries = archive.entries().expect("a tar archive").filter_map(Result::ok);
+        let is_game =
+            |entry: &tar::Entry<'_, _>| entry.path().is_ok_and(|p| p.ends_with(GAME_FILE));
+        let mut game = entries.find(is_game).expect("a game");
+        std::io::read_to_string(&mut game).expect("text")
     }
 
     #[test]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::alfworld::demonstration::{Demonstration, DemonstrationConfig, demonstrate};
-use crate::alfworld::{AlfWorld, TaskKind};
+use crate::alfworld::{AlfWorldConfig, TaskKind};
 
 fn games(config: &GeneratorConfig, split: Split, count: u64) -> Vec<PackLine> {
     pack_lines(config, split, count).expect("games can be generated")
@@ -13,7 +13,8 @@ fn games(config: &GeneratorConfig, split: Split, count: u64) -> Vec<PackLine> {
 fn play(game: &PackLine, config: &DemonstrationConfig, seed: u64) -> Demonstration {
     let game = Arc::new(game.to_game().expect("a game"));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    demonstrate(&mut AlfWorld::new(), &game, config, &mut rng).expect("a task the expert knows")
+    let mut world = AlfWorldConfig { step_limit: config.max_turns }.init();
+    demonstrate(&mut world, &game, config, &mut rng).expect("a task the expert knows")
 }
 
 fn kind(game: &PackLine) -> TaskKind {
@@ -144,7 +145,7 @@ proptest! {
             prop_assert!(game.name.starts_with(split.name()));
             prop_assert!(game.walkthrough.len() <= config.max_walkthrough);
             let played = play(&game, &DemonstrationConfig {
-                disturbance, ..DemonstrationConfig::default()
+                disturbance, max_turns: 200, ..DemonstrationConfig::default()
             }, seed);
             prop_assert!(played.won, "{}: {:#?}", game.name, played);
         }
