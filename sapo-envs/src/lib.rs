@@ -1,3 +1,4 @@
 //! Worlds for language-model agents.
 
 pub mod alfworld;
+pub mod check;

@@ -87,9 +87,8 @@ fn real_games_replay_exactly_and_every_walkthrough_wins() {
 /// Interleaved games equal the same games played one after the other, whatever the batch.
 fn same_success_for_any_batch(dataset: &Dataset) {
     let games: Vec<_> = (0..12).map(|index| dataset.game(index * 300).unwrap()).collect();
-    let play = |batch: usize| -> Vec<bool> {
-        games.chunks(batch).flat_map(|games| play_together(games)).collect()
-    };
+    let play =
+        |batch: usize| -> Vec<bool> { games.chunks(batch).flat_map(play_together).collect() };
     assert_eq!(play(1), vec![true; 12]);
     assert_eq!(play(5), play(1));
     assert_eq!(play(12), play(1));

@@ -1,8 +1,8 @@
 //! Which actions a state allows, and what they change.
 
-use super::build::treat;
 use super::commands::{Action, Rank};
 use super::game::{Ability, Game};
+use super::numbering::treat;
 use super::state::{Property, State};
 
 /// Lists the admissible commands, in the order of their text.

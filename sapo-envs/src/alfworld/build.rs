@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::bits::{BitSet, BitTable};
-use super::commands::{Action, Commands, word};
+use super::commands::Commands;
 use super::game::{Ability, Appliance, Game, Place, Receptacle, Target, ability, property};
 use super::goal::Clause;
 use super::kind::TaskKind;
 use super::names::player_names;
+use super::numbering::number_commands;
 use super::problem::{Fact, Predicate, Problem, Sort, read_problem};
 use super::rules::RuleSet;
 use super::state::State;
@@ -36,7 +37,7 @@ pub(crate) fn build_game(heading: Heading, problem_text: &str) -> Result<Game, F
     game.fits = fits(&problem, &ids, &types);
     game.vessels = vessels(&problem, &ids);
     game.start = start(&problem, &ids)?;
-    game.goal = targets(&problem, &ids, &types);
+    game.goal = targets(&problem, &ids, &types, &game.abilities);
     number_commands(&mut game).ok_or_else(|| Fault::new(0, "more than 65535 commands"))?;
     Ok(game)
 }
@@ -171,10 +172,8 @@ fn receptacles(
         let [id, place] = fact.arguments;
         match fact.predicate {
             Predicate::Openable => openable.insert(ids.at(id)),
-            Predicate::ReceptacleAt => {
-                if *places[ids.at(id)].get_or_insert(ids.at(place)) != ids.at(place) {
-                    return Err(Fault::new(fact.offset, format!("{id} is at two places")));
-                }
+            Predicate::ReceptacleAt if contradicts(&mut places[ids.at(id)], ids.at(place)) => {
+                return Err(Fault::new(fact.offset, format!("{id} is at two places")));
             }
             _ => {}
         }
@@ -187,6 +186,11 @@ fn receptacles(
         Ok(Receptacle { place, openable, appliance, go_to: 0, examine: 0 })
     };
     ids.receptacles.iter().enumerate().map(receptacle).collect()
+}
+
+/// Remembers a value, or tells that another one was remembered before.
+fn contradicts(slot: &mut Option<usize>, value: usize) -> bool {
+    *slot.get_or_insert(value) != value
 }
 
 fn appliance(kind: &str) -> Option<Appliance> {
@@ -237,10 +241,8 @@ fn start(problem: &Problem<'_>, ids: &Ids<'_>) -> Result<State, Fault> {
     for fact in &problem.facts {
         let [first, second] = fact.arguments;
         match fact.predicate {
-            Predicate::AgentAt => {
-                if *place.get_or_insert(ids.at(second)) != ids.at(second) {
-                    return Err(Fault::new(fact.offset, "the agent starts at two places"));
-                }
+            Predicate::AgentAt if contradicts(&mut place, ids.at(second)) => {
+                return Err(Fault::new(fact.offset, "the agent starts at two places"));
             }
             Predicate::In => state.inside.insert(ids.at(second), ids.at(first)),
             Predicate::ObjectAt => state.lying_at.insert(ids.at(second), ids.at(first)),
@@ -256,130 +258,34 @@ fn start(problem: &Problem<'_>, ids: &Ids<'_>) -> Result<State, Fault> {
     Ok(state)
 }
 
-fn targets(problem: &Problem<'_>, ids: &Ids<'_>, types: &Types<'_>) -> Vec<Target> {
-    let objects = |kind: &str| {
-        let mut set = BitSet::new(ids.objects.len());
-        types.having(&ids.objects, kind).into_iter().for_each(|object| set.insert(object));
-        set
-    };
+fn targets(
+    problem: &Problem<'_>,
+    ids: &Ids<'_>,
+    types: &Types<'_>,
+    abilities: &BitTable,
+) -> Vec<Target> {
     let able = |kind: &str, needs: &[Predicate]| {
-        let mut set = objects(kind);
-        let lacks = |object: usize, need: &Predicate| !states(problem, ids, *need, object);
-        let unable = |object: &usize| {
-            needs.iter().any(|need| ability(*need).is_some() && lacks(*object, need))
+        let mut set = BitSet::new(ids.objects.len());
+        let wanted: Vec<Ability> = needs.iter().copied().filter_map(ability).collect();
+        let has_all = |object: &usize| {
+            wanted.iter().all(|&ability| abilities.contains(ability as usize, *object))
         };
-        (0..ids.objects.len()).filter(unable).for_each(|object| set.remove(object));
+        let objects = types.having(&ids.objects, kind).into_iter();
+        objects.filter(has_all).for_each(|object| set.insert(object));
         set
     };
     let target = |clause: &Clause<'_>| match clause {
         Clause::Placed { object_type, receptacle_type, needs, copies } => Target::Placed {
             objects: able(object_type, needs),
             receptacles: types.having(&ids.receptacles, receptacle_type),
-            needs: needs.iter().filter_map(|need| property(*need)).collect(),
+            needs: needs.iter().copied().filter_map(property).collect(),
             copies: *copies,
         },
         Clause::Lit { lamp_type } => {
             Target::Lit { lamps: able(lamp_type, &[Predicate::Toggleable]) }
         }
-        Clause::Holding { object_type } => Target::Holding { objects: objects(object_type) },
+        Clause::Holding { object_type } => Target::Holding { objects: able(object_type, &[]) },
         Clause::AllClosed => Target::AllClosed,
     };
     problem.goal.iter().map(target).collect()
-}
-
-/// Whether a fact of the start says this of the object.
-fn states(problem: &Problem<'_>, ids: &Ids<'_>, predicate: Predicate, object: usize) -> bool {
-    let says =
-        |fact: &Fact<'_>| fact.predicate == predicate && fact.arguments[0] == ids.objects[object];
-    problem.facts.iter().any(says)
-}
-
-/// Formats every command that may become admissible, and numbers them.
-fn number_commands(game: &mut Game) -> Option<()> {
-    let narrow = |index: usize| u16::try_from(index).ok();
-    narrow(game.object_names.len())?;
-    narrow(game.receptacle_names.len())?;
-    let written = possible_actions(game).into_iter();
-    let (rules, objects, receptacles) = (game.rules, &game.object_names, &game.receptacle_names);
-    let commands = Commands::new(
-        written.map(|action| (word(action, rules, objects, receptacles), action)).collect(),
-    )?;
-    for (index, receptacle) in game.receptacles.iter_mut().enumerate() {
-        let number = narrow(index)?;
-        receptacle.go_to = commands.rank(Action::GoTo { receptacle: number })?;
-        receptacle.examine = commands.rank(Action::ExamineReceptacle { receptacle: number })?;
-    }
-    game.always = [Action::Look, Action::Inventory, Action::Help]
-        .into_iter()
-        .filter_map(|action| commands.rank(action))
-        .collect();
-    game.commands = commands;
-    Some(())
-}
-
-/// Every action that some state may allow. Indices have been checked to fit.
-fn possible_actions(game: &Game) -> Vec<Action> {
-    let mut actions = vec![Action::Look, Action::Inventory];
-    actions.extend(game.rules.has_help().then_some(Action::Help));
-    for index in 0..game.receptacles.len() {
-        let receptacle = index as u16;
-        actions.push(Action::GoTo { receptacle });
-        actions.push(Action::ExamineReceptacle { receptacle });
-        if game.receptacles[index].openable {
-            actions.extend([Action::Open { receptacle }, Action::Close { receptacle }]);
-        }
-    }
-    for object in 0..game.object_names.len() {
-        push_object_actions(game, object, &mut actions);
-    }
-    actions
-}
-
-fn push_object_actions(game: &Game, index: usize, actions: &mut Vec<Action>) {
-    let object = index as u16;
-    if game.can(Ability::Toggleable, index) {
-        actions.push(Action::Use { object });
-    }
-    if !game.can(Ability::Pickupable, index) {
-        return;
-    }
-    actions.push(Action::ExamineObject { object });
-    for (row, place) in game.receptacles.iter().enumerate() {
-        let receptacle = row as u16;
-        let fits = game.fits.contains(row, index);
-        if fits {
-            actions.push(Action::Put { object, receptacle });
-        }
-        if fits || game.start.inside.contains(row, index) {
-            actions.push(Action::Take { object, receptacle });
-        }
-        actions.extend(place.appliance.and_then(|appliance| treat(game, appliance, index, row)));
-    }
-    if game.can(Ability::Knife, index) {
-        let sliceable = game.abilities.columns(Ability::Sliceable as usize);
-        actions
-            .extend(sliceable.map(|other| Action::Slice { object: other as u16, knife: object }));
-    }
-}
-
-/// What an appliance does to an object, if it can.
-pub(crate) fn treat(
-    game: &Game,
-    appliance: Appliance,
-    object: usize,
-    receptacle: usize,
-) -> Option<Action> {
-    let (object_number, receptacle) = (object as u16, receptacle as u16);
-    let (ability, action) = match appliance {
-        Appliance::Sink => {
-            (Ability::Cleanable, Action::Clean { object: object_number, receptacle })
-        }
-        Appliance::Microwave => {
-            (Ability::Heatable, Action::Heat { object: object_number, receptacle })
-        }
-        Appliance::Fridge => {
-            (Ability::Coolable, Action::Cool { object: object_number, receptacle })
-        }
-    };
-    game.can(ability, object).then_some(action)
 }

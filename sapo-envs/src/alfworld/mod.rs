@@ -26,10 +26,13 @@ mod commands;
 mod dataset;
 mod env;
 mod error;
+#[cfg(test)]
+mod fixture;
 mod game;
 mod goal;
 mod kind;
 mod names;
+mod numbering;
 mod observe;
 mod pack;
 mod places;
@@ -37,6 +40,8 @@ mod problem;
 mod rules;
 mod source;
 mod state;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod walkthrough;
 mod world;
