@@ -9,7 +9,7 @@ use super::goal::Clause;
 use super::kind::TaskKind;
 use super::names::player_names;
 use super::numbering::number_commands;
-use super::problem::{Fact, Predicate, Problem, Sort, read_problem};
+use super::problem::{Predicate, Problem, Sort, read_problem};
 use super::rules::RuleSet;
 use super::state::State;
 use super::tokens::Fault;
@@ -28,7 +28,7 @@ pub(crate) fn build_game(heading: Heading, problem_text: &str) -> Result<Game, F
     let problem = read_problem(&text)?;
     let ids = Ids::new(&problem);
     let mut game = empty_game(heading, &ids);
-    let types = Types::new(&problem)?;
+    let types = Types::new(&problem, &ids)?;
     game.abilities = abilities(&problem, &ids, &types);
     game.receptacles = receptacles(&problem, &ids, &types)?;
     for (index, receptacle) in game.receptacles.iter().enumerate() {
@@ -119,31 +119,48 @@ fn empty_game(heading: Heading, ids: &Ids<'_>) -> Game {
     }
 }
 
-/// The one type of each object and receptacle that has any.
+/// Which things have which type. A thing has one at most.
+///
+/// Objects and receptacles apart: a sink is an object, and its type no receptacle's.
 struct Types<'a> {
-    of: HashMap<&'a str, &'a str>,
+    objects: HashMap<&'a str, Vec<usize>>,
+    receptacles: HashMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> Types<'a> {
-    fn new(problem: &Problem<'a>) -> Result<Self, Fault> {
-        let mut of = HashMap::with_capacity(128);
-        for fact in &problem.facts {
-            if !matches!(fact.predicate, Predicate::ObjectType | Predicate::ReceptacleType) {
-                continue;
-            }
-            let [id, kind] = fact.arguments;
-            if *of.entry(id).or_insert(kind) != kind {
-                return Err(Fault::new(fact.offset, format!("{id} has two types")));
-            }
-        }
-        Ok(Types { of })
+    fn new(problem: &Problem<'a>, ids: &Ids<'a>) -> Result<Self, Fault> {
+        let objects = by_type(problem, Predicate::ObjectType, ids)?;
+        let receptacles = by_type(problem, Predicate::ReceptacleType, ids)?;
+        Ok(Types { objects, receptacles })
     }
 
-    /// The indices of the ids that have this type.
-    fn having(&self, ids: &[&str], kind: &str) -> Vec<usize> {
-        let has = |id: &str| self.of.get(id).is_some_and(|found| *found == kind);
-        (0..ids.len()).filter(|&index| has(ids[index])).collect()
+    /// The objects that have this type.
+    fn objects(&self, kind: &str) -> &[usize] {
+        self.objects.get(kind).map_or(&[], Vec::as_slice)
     }
+
+    /// The receptacles that have this type.
+    fn receptacles(&self, kind: &str) -> &[usize] {
+        self.receptacles.get(kind).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn by_type<'a>(
+    problem: &Problem<'a>,
+    predicate: Predicate,
+    ids: &Ids<'a>,
+) -> Result<HashMap<&'a str, Vec<usize>>, Fault> {
+    let mut type_of = vec![None; ids.objects.len().max(ids.receptacles.len())];
+    let mut having: HashMap<&str, Vec<usize>> = HashMap::with_capacity(64);
+    for fact in problem.facts.iter().filter(|fact| fact.predicate == predicate) {
+        let [id, kind] = fact.arguments;
+        match type_of[ids.at(id)].replace(kind) {
+            None => having.entry(kind).or_default().push(ids.at(id)),
+            Some(before) if before == kind => {}
+            Some(_) => return Err(Fault::new(fact.offset, format!("{id} has two types"))),
+        }
+    }
+    Ok(having)
 }
 
 fn abilities(problem: &Problem<'_>, ids: &Ids<'_>, types: &Types<'_>) -> BitTable {
@@ -154,8 +171,8 @@ fn abilities(problem: &Problem<'_>, ids: &Ids<'_>, types: &Types<'_>) -> BitTabl
         }
     }
     for kind in ["knifetype", "butterknifetype"] {
-        for knife in types.having(&ids.objects, kind) {
-            table.insert(Ability::Knife as usize, knife);
+        for knife in types.objects(kind) {
+            table.insert(Ability::Knife as usize, *knife);
         }
     }
     table
@@ -181,7 +198,7 @@ fn receptacles(
     let receptacle = |(index, &id): (usize, &&str)| {
         let place = places[index]
             .ok_or_else(|| Fault::new(0, format!("{id} is nowhere: no receptacleAtLocation")))?;
-        let appliance = types.of.get(id).and_then(|kind| appliance(kind));
+        let appliance = appliance(index, types);
         let openable = openable.contains(index);
         Ok(Receptacle { place, openable, appliance, go_to: 0, examine: 0 })
     };
@@ -193,31 +210,24 @@ fn contradicts(slot: &mut Option<usize>, value: usize) -> bool {
     *slot.get_or_insert(value) != value
 }
 
-fn appliance(kind: &str) -> Option<Appliance> {
-    match kind {
-        "sinktype" | "sinkbasintype" => Some(Appliance::Sink),
-        "microwavetype" => Some(Appliance::Microwave),
-        "fridgetype" => Some(Appliance::Fridge),
-        _ => None,
-    }
+fn appliance(receptacle: usize, types: &Types<'_>) -> Option<Appliance> {
+    let kinds = [
+        ("sinktype", Appliance::Sink),
+        ("sinkbasintype", Appliance::Sink),
+        ("microwavetype", Appliance::Microwave),
+        ("fridgetype", Appliance::Fridge),
+    ];
+    let found = kinds.into_iter().find(|(kind, _)| types.receptacles(kind).contains(&receptacle));
+    found.map(|(_, appliance)| appliance)
 }
 
 fn fits(problem: &Problem<'_>, ids: &Ids<'_>, types: &Types<'_>) -> BitTable {
-    let is_can_contain = |fact: &&Fact<'_>| fact.predicate == Predicate::CanContain;
-    let mut objects_of: HashMap<&str, HashSet<&str>> = HashMap::new();
-    for fact in problem.facts.iter().filter(is_can_contain) {
-        let [receptacle_type, object_type] = fact.arguments;
-        objects_of.entry(receptacle_type).or_default().insert(object_type);
-    }
     let mut table = BitTable::new(ids.receptacles.len(), ids.objects.len());
-    for (row, receptacle) in ids.receptacles.iter().enumerate() {
-        let Some(fitting) = types.of.get(receptacle).and_then(|kind| objects_of.get(kind)) else {
-            continue;
-        };
-        for (column, object) in ids.objects.iter().enumerate() {
-            if types.of.get(object).is_some_and(|kind| fitting.contains(kind)) {
-                table.insert(row, column);
-            }
+    for fact in problem.facts.iter().filter(|fact| fact.predicate == Predicate::CanContain) {
+        let [receptacle_type, object_type] = fact.arguments;
+        let objects = types.objects(object_type);
+        for &receptacle in types.receptacles(receptacle_type) {
+            objects.iter().for_each(|&object| table.insert(receptacle, object));
         }
     }
     table
@@ -270,14 +280,14 @@ fn targets(
         let has_all = |object: &usize| {
             wanted.iter().all(|&ability| abilities.contains(ability as usize, *object))
         };
-        let objects = types.having(&ids.objects, kind).into_iter();
+        let objects = types.objects(kind).iter().copied();
         objects.filter(has_all).for_each(|object| set.insert(object));
         set
     };
     let target = |clause: &Clause<'_>| match clause {
         Clause::Placed { object_type, receptacle_type, needs, copies } => Target::Placed {
             objects: able(object_type, needs),
-            receptacles: types.having(&ids.receptacles, receptacle_type),
+            receptacles: types.receptacles(receptacle_type).to_vec(),
             needs: needs.iter().copied().filter_map(property).collect(),
             copies: *copies,
         },

@@ -18,13 +18,15 @@ const RECEPTACLES: [(&str, &str, &str); 6] = [
 ];
 
 /// Objects as `id type receptacle abilities`.
-const OBJECTS: [(&str, &str, &str, &str); 7] = [
+const OBJECTS: [(&str, &str, &str, &str); 8] = [
     ("Apple_bar_1", "AppleType", "Desk_bar_1", "pickupable cleanable heatable coolable sliceable"),
     ("DeskLamp_bar_1", "DeskLampType", "Drawer_bar_1", "toggleable"),
     ("Knife_bar_1", "KnifeType", "Desk_bar_1", "pickupable cleanable"),
     ("Mug_bar_1", "MugType", "Shelf_bar_1", "pickupable heatable cleanable isReceptacleObject"),
     ("Pen_bar_1", "PenType", "Fridge_bar_1", "pickupable"),
     ("Pen_bar_2", "PenType", "Desk_bar_1", "pickupable"),
+    // The first index of an object whose type is a sink's: no receptacle of that index cleans.
+    ("AAA_bar_1", "SinkType", "Sink_bar_1_bar_SinkBasin", "toggleable"),
     ("Potato_bar_1", "PotatoType", "Shelf_bar_1", "pickupable heatable coolable isCool"),
 ];
 

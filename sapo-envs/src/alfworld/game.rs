@@ -61,7 +61,8 @@ pub(crate) enum Target {
     AllClosed,
 }
 
-/// An immutable game, built by a [loader](super::source) and shared behind an `Arc`.
+/// An immutable game, built by a [dataset](super::Dataset) or a [pack line](super::PackLine),
+/// and shared behind an `Arc`.
 ///
 /// Objects and receptacles are numbered in the order of their raw ids, which is also the order in which
 /// messages list them.

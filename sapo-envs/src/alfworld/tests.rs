@@ -158,6 +158,14 @@ fn use_and_slice_ignore_closed_doors_and_use_always_turns_on() {
 }
 
 #[test]
+fn only_a_sink_cleans() {
+    let mut world = play(RuleSet::New, LOOK_GOAL, &["go to desk 1", "take apple 1 from desk 1"]);
+    assert!(!world.admissible().any(|command| command.starts_with("clean ")));
+    world.step("go to sinkbasin 1");
+    assert!(offers(&world, "clean apple 1 with sinkbasin 1"));
+}
+
+#[test]
 fn nothing_goes_into_a_closed_receptacle() {
     let commands = ["go to desk 1", "take knife 1 from desk 1", "go to fridge 1"];
     let mut world = play(RuleSet::New, LOOK_GOAL, &commands);
