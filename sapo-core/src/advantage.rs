@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Discounting over turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Discount {
     /// The discount `gamma` of a turn.
     pub gamma: f32,

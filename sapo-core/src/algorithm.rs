@@ -2,6 +2,8 @@
 
 mod sapo;
 
+use serde::{Deserialize, Serialize};
+
 use crate::episode::Episode;
 use crate::objective::{Evaluation, LossBatch, LossOutput};
 use crate::value::{ActionSoftmax, Readout};
@@ -47,7 +49,7 @@ pub struct Targets {
 }
 
 /// What a batch's targets look like, for the report. `docs/metrics.md` defines each.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetSummary {
     /// Mean of the advantages before they are normalized.
     pub advantage_mean: f64,

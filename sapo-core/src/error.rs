@@ -25,10 +25,26 @@ pub enum Error {
         /// What does not fit.
         what: &'static str,
     },
+    /// An episode holds a token that the model does not have.
+    #[error(
+        "token {id} of an episode is outside the model's {vocabulary} logits; \
+         train the model that played the episodes"
+    )]
+    TokenOutside {
+        /// The id in question.
+        id: u32,
+        /// The number of logits.
+        vocabulary: usize,
+    },
     /// Nothing to learn from.
     #[error("an update needs at least one episode with one turn; none was given")]
     NoEpisodes,
-    /// The optimizer's state could not be written or read.
+    /// The loss compares with a reference policy that is not there.
+    #[error(
+        "the KL coefficient is not 0, so an update needs a reference policy; give one or set it to 0"
+    )]
+    NoReference,
+    /// The model or the optimizer's state could not be written or read.
     #[error("{path}: {message}")]
     Checkpoint {
         /// The file.

@@ -3,9 +3,10 @@
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use crate::batch::{TokenBlock, group_by_length};
-use crate::learner::Learner;
+use crate::batch::{TokenBlock, float_tensor, group_by_length, int_tensor};
+use crate::learner::{Learner, device_of};
 use crate::model::CausalLm;
 use crate::value::ActionSoftmax;
 
@@ -19,8 +20,8 @@ pub struct Lesson {
     pub weights: Vec<f32>,
 }
 
-/// What a step of imitation did.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What a step of imitation did. `docs/metrics.md` defines each number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImitationReport {
     /// Weighted mean cross-entropy before the step, in nats.
     pub loss: f32,
@@ -31,26 +32,29 @@ pub struct ImitationReport {
 impl<M: CausalLm + Module> Learner<M> {
     /// One optimizer step on the weighted mean cross-entropy of `lessons`, at learning rate `rate`.
     ///
-    /// A step whose gradient is not finite is left out; its report says so with its norm.
+    /// Where nothing in them counts, nothing happens and the report is 0. A step whose gradient is not
+    /// finite is left out; its report says so with its norm.
+    ///
+    /// # Panics
+    /// If a lesson has not one weight a token.
     pub fn imitate(
         &mut self,
         softmax: &ActionSoftmax,
         lessons: &[&Lesson],
         rate: f64,
     ) -> ImitationReport {
-        let total: f32 = lessons.iter().flat_map(|lesson| lesson.weights.iter().skip(1)).sum();
+        let total: f32 = lessons.iter().map(|lesson| lesson.weight()).sum();
         if total <= 0.0 {
             return ImitationReport::default();
         }
+        let device = device_of(self.model());
         let lengths: Vec<usize> = lessons.iter().map(|lesson| lesson.tokens.len()).collect();
         let mut accumulator = GradientsAccumulator::new();
         let mut losses = Vec::new();
         for group in group_by_length(&lengths, self.micro_batch_tokens()) {
             let group: Vec<&Lesson> = group.into_iter().map(|index| lessons[index]).collect();
-            let Some(loss) = cross_entropy(self.model(), softmax, &group, total, &self.device())
-            else {
-                continue;
-            };
+            let Some(targets) = NextTokens::of(&group, total) else { continue };
+            let loss = cross_entropy(self.model(), softmax, &group, targets, &device);
             losses.push(loss.clone().detach());
             let gradients = GradientsParams::from_grads(loss.backward(), self.model());
             accumulator.accumulate(self.model(), gradients);
@@ -61,36 +65,58 @@ impl<M: CausalLm + Module> Learner<M> {
     }
 }
 
-/// The share of `lessons` in a mean over a weight of `total`; `None` if nothing in them counts. `[1]`
+impl Lesson {
+    /// The sum of the weights of the tokens that are predicted.
+    fn weight(&self) -> f32 {
+        let (tokens, weights) = (self.tokens.len(), self.weights.len());
+        assert_eq!(tokens, weights, "a lesson of {tokens} tokens has {weights} weights");
+        self.weights.iter().skip(1).sum()
+    }
+}
+
+/// What is predicted, and where, in a padded block of lessons.
+struct NextTokens {
+    /// Indices into the block's tokens, row after row.
+    places: Vec<i32>,
+    /// The token that follows each place.
+    following: Vec<i32>,
+    /// The weight of each place in the loss.
+    weights: Vec<f32>,
+}
+
+impl NextTokens {
+    /// The tokens of `lessons` that count; `None` if none does.
+    fn of(lessons: &[&Lesson], total: f32) -> Option<Self> {
+        let time = lessons.iter().map(|lesson| lesson.tokens.len()).max()?;
+        let mut next = NextTokens { places: vec![], following: vec![], weights: vec![] };
+        for (row, lesson) in lessons.iter().enumerate() {
+            for (position, &weight) in lesson.weights.iter().enumerate().skip(1) {
+                if weight != 0.0 {
+                    next.places.push((row * time + position - 1) as i32);
+                    next.following.push(lesson.tokens[position] as i32);
+                    next.weights.push(weight / total);
+                }
+            }
+        }
+        (!next.places.is_empty()).then_some(next)
+    }
+}
+
+/// The share of `lessons` in the weighted mean cross-entropy. `[1]`
 fn cross_entropy<M: CausalLm>(
     model: &M,
     softmax: &ActionSoftmax,
     lessons: &[&Lesson],
-    total: f32,
+    next: NextTokens,
     device: &Device,
-) -> Option<Tensor<1>> {
+) -> Tensor<1> {
     let rows: Vec<&[u32]> = lessons.iter().map(|lesson| &lesson.tokens[..]).collect();
     let block = TokenBlock::new(&rows, device);
-    let [rows, time] = block.tokens.dims();
-    let (mut places, mut following, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-    for (row, lesson) in lessons.iter().enumerate() {
-        for position in 1..lesson.tokens.len() {
-            if lesson.weights[position] != 0.0 {
-                places.push((row * time + position - 1) as i32);
-                following.push(lesson.tokens[position] as i32);
-                weights.push(lesson.weights[position] / total);
-            }
-        }
-    }
-    let count = places.len();
-    if count == 0 {
-        return None;
-    }
-    let int = |numbers| Tensor::<1, Int>::from_data(TensorData::new(numbers, [count]), device);
-    let weights = Tensor::<1>::from_data(TensorData::new(weights, [count]), device);
-    let hidden = model.hidden(block.tokens.clone(), &block.placement, None);
-    let width = hidden.dims()[2];
-    let hidden = hidden.reshape([rows * time, width]).select(0, int(places));
-    let scores = softmax.score(model.logits(hidden), int(following));
-    Some(-(scores.log_probs * weights).sum())
+    let NextTokens { places, following, weights } = next;
+    let logits = block.logits(model, int_tensor(places, device));
+    let scores = softmax.score(logits, int_tensor(following, device));
+    -(scores.log_probs * float_tensor(weights, device)).sum()
 }
+
+#[cfg(test)]
+mod tests;

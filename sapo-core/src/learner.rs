@@ -1,13 +1,16 @@
 //! The trainer's side: gradients, optimizer, and the update that an iteration's episodes lead to.
 
-use std::path::Path;
+mod checkpoint;
+mod mini_batches;
+mod report;
 
 use burn::module::Module;
 use burn::optim::{AdamWConfig, GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use crate::algorithm::{Algorithm, TargetSummary};
+pub use self::mini_batches::MiniBatches;
+pub use self::report::UpdateReport;
+use crate::algorithm::Algorithm;
 use crate::batch::{MicroBatch, StepTotals, TrainStream, group_by_length};
 use crate::episode::Episode;
 use crate::error::Error;
@@ -16,16 +19,6 @@ use crate::model::CausalLm;
 use crate::objective::LossStatistics;
 use crate::schedule::{KlController, Schedule};
 use crate::seed;
-
-/// How an iteration's streams are split into optimizer steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MiniBatches {
-    /// Into this many steps of about equally many streams.
-    Count(usize),
-    /// Into steps of at least this many turns.
-    Turns(usize),
-}
 
 /// Settings of the optimizer.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +41,8 @@ pub struct LearnerConfig {
     pub mini_batches: MiniBatches,
     /// How many tokens, padding included, are on the device at once.
     pub micro_batch_tokens: usize,
-    /// Steers the rate by the divergence of each iteration, where given.
+    /// Steers the rate by the divergence of each iteration, where given. It needs at least two optimizer
+    /// steps an iteration: the first is measured before anything has moved.
     pub kl_controller: Option<KlController>,
     /// Seeds the order of the streams.
     pub seed: u64,
@@ -68,26 +62,6 @@ impl std::fmt::Debug for Optimizer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("AdamW")
     }
-}
-
-/// What an update did. `docs/metrics.md` defines each number.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct UpdateReport {
-    /// The targets as a whole.
-    pub targets: TargetSummary,
-    /// Loss statistics, averaged over the optimizer steps.
-    pub loss: LossStatistics,
-    /// The largest `|log rho|` of the first optimizer step, before anything moved: how far the trainer's
-    /// numbers are from the sampler's.
-    pub first_step_log_ratio: f32,
-    /// The global gradient norm before clipping, averaged over the optimizer steps.
-    pub gradient_norm: f32,
-    /// The learning rate of the last optimizer step.
-    pub learning_rate: f64,
-    /// Optimizer steps taken.
-    pub steps: usize,
-    /// Optimizer steps left out because a gradient was not finite.
-    pub skipped_steps: usize,
 }
 
 impl<M: CausalLm + Module> Learner<M> {
@@ -126,8 +100,12 @@ impl<M: CausalLm + Module> Learner<M> {
 
     /// Learns from the episodes of iteration `iteration`, counted from 0.
     ///
+    /// `reference` is the frozen policy that the algorithm may want to stay close to; without autodiff
+    /// (`model.valid()`) it costs least.
+    ///
     /// # Errors
-    /// If there is no episode, or one contradicts itself.
+    /// If there is no episode, if one contradicts itself or was played with another vocabulary, or if the
+    /// algorithm needs a reference and none is given. The model is then as it was.
     pub fn update<A: Algorithm>(
         &mut self,
         algorithm: &A,
@@ -137,42 +115,48 @@ impl<M: CausalLm + Module> Learner<M> {
     ) -> Result<UpdateReport, Error> {
         let targets = algorithm.targets(episodes);
         let mut streams = TrainStream::collect(episodes, &targets)?;
-        if streams.is_empty() {
-            return Err(Error::NoEpisodes);
-        }
+        self.check(&streams)?;
         if algorithm.needs_reference() {
-            let reference = reference.expect("the algorithm needs a reference policy");
+            let reference = reference.ok_or(Error::NoReference)?;
             self.score_reference(algorithm, reference, &mut streams);
         }
         let mut report = UpdateReport { targets: targets.summary, ..UpdateReport::default() };
         let steps = self.plan(&streams, iteration);
         for (index, step) in steps.iter().enumerate() {
             let chosen: Vec<&TrainStream> = step.iter().map(|&stream| &streams[stream]).collect();
-            let progress = iteration as f64 + (index + 1) as f64 / steps.len() as f64;
+            // The middle of the step's share: neither the first nor the last rate of a run is 0.
+            let progress = iteration as f64 + (index as f64 + 0.5) / steps.len() as f64;
             self.step(algorithm, &chosen, progress, &mut report);
         }
         report.average();
-        if let Some(controller) = &mut self.config.kl_controller {
-            controller.observe(report.loss.approximate_kl);
+        match &mut self.config.kl_controller {
+            Some(controller) if report.steps > 1 => controller.observe(report.loss.approximate_kl),
+            _ => {}
         }
         Ok(report)
     }
 
+    fn check(&self, streams: &[TrainStream]) -> Result<(), Error> {
+        if streams.is_empty() {
+            return Err(Error::NoEpisodes);
+        }
+        let vocabulary = self.model.vocabulary();
+        let mut tokens = streams.iter().flat_map(|stream| &stream.tokens);
+        match tokens.find(|&&id| id as usize >= vocabulary) {
+            Some(&id) => Err(Error::TokenOutside { id, vocabulary }),
+            None => Ok(()),
+        }
+    }
+
     /// Which streams each optimizer step of an iteration takes.
     fn plan(&self, streams: &[TrainStream], iteration: usize) -> Vec<Vec<usize>> {
-        let mut steps = Vec::new();
-        for epoch in 0..self.config.epochs {
+        let epoch = |epoch: usize| {
             let mut order: Vec<usize> = (0..streams.len()).collect();
             let path = [iteration as u64, epoch as u64];
             seed::shuffle(&mut order, seed::derive(self.config.seed, &path));
-            steps.extend(match self.config.mini_batches {
-                MiniBatches::Count(count) => split_evenly(&order, count),
-                MiniBatches::Turns(turns) => {
-                    split_by_turns(&order, |stream| streams[stream].turns.len(), turns)
-                }
-            });
-        }
-        steps
+            self.config.mini_batches.split(&order, |stream| streams[stream].turns.len())
+        };
+        (0..self.config.epochs).flat_map(epoch).collect()
     }
 
     fn step<A: Algorithm>(
@@ -188,14 +172,11 @@ impl<M: CausalLm + Module> Learner<M> {
         if report.steps + report.skipped_steps == 0 {
             report.first_step_log_ratio = statistics.largest_log_ratio;
         }
-        if !norm.is_finite() {
+        if norm.is_finite() {
+            report.add(&statistics, norm, rate);
+        } else {
             report.skipped_steps += 1;
-            return;
         }
-        report.learning_rate = rate;
-        report.gradient_norm += norm;
-        report.loss.add(&statistics);
-        report.steps += 1;
     }
 
     /// Clips `gradients` and takes one optimizer step, unless one of them is not finite. Returns their
@@ -214,11 +195,12 @@ impl<M: CausalLm + Module> Learner<M> {
         algorithm: &A,
         streams: &[&TrainStream],
     ) -> (GradientsParams, LossStatistics) {
-        let device = self.device();
+        let device = device_of(&self.model);
         let totals = StepTotals::of(streams.iter().copied());
         let mut accumulator = GradientsAccumulator::new();
         let mut parts = Vec::new();
-        for group in self.micro_batches(streams) {
+        for group in self.micro_batches(streams.iter().copied()) {
+            let group: Vec<&TrainStream> = group.into_iter().map(|index| streams[index]).collect();
             let batch = MicroBatch::new(&group, totals, &device);
             let evaluation = batch.evaluate(&self.model, &algorithm.softmax());
             let output = algorithm.loss(evaluation, &batch.loss);
@@ -239,9 +221,8 @@ impl<M: CausalLm + Module> Learner<M> {
         reference: &M,
         streams: &mut [TrainStream],
     ) {
-        let device = self.device().without_autodiff();
-        let lengths: Vec<usize> = streams.iter().map(|stream| stream.tokens.len()).collect();
-        for group in group_by_length(&lengths, self.config.micro_batch_tokens) {
+        let device = device_of(reference);
+        for group in self.micro_batches(streams.iter()) {
             let rows: Vec<&TrainStream> = group.iter().map(|&index| &streams[index]).collect();
             let totals = StepTotals::of(rows.iter().copied());
             let batch = MicroBatch::new(&rows, totals, &device);
@@ -255,101 +236,20 @@ impl<M: CausalLm + Module> Learner<M> {
         }
     }
 
-    fn micro_batches<'a>(&self, streams: &[&'a TrainStream]) -> Vec<Vec<&'a TrainStream>> {
-        let lengths: Vec<usize> = streams.iter().map(|stream| stream.tokens.len()).collect();
+    fn micro_batches<'a>(&self, streams: impl Iterator<Item = &'a TrainStream>) -> Vec<Vec<usize>> {
+        let lengths: Vec<usize> = streams.map(|stream| stream.tokens.len()).collect();
         group_by_length(&lengths, self.config.micro_batch_tokens)
-            .into_iter()
-            .map(|group| group.into_iter().map(|index| streams[index]).collect())
-            .collect()
     }
 
     pub(crate) fn micro_batch_tokens(&self) -> usize {
         self.config.micro_batch_tokens
     }
-
-    pub(crate) fn device(&self) -> Device {
-        self.model.devices().into_iter().next().unwrap_or_default()
-    }
-
-    /// Writes model and optimizer into `folder`, in Burn's own format.
-    pub fn save(&self, folder: &Path) -> Result<(), Error> {
-        let failed = |path: &Path, error: &dyn std::fmt::Display| Error::Checkpoint {
-            path: path.to_owned(),
-            message: error.to_string(),
-        };
-        let model = folder.join(MODEL_FILE);
-        self.model.clone().save_file(&model).map_err(|error| failed(&model, &error))?;
-        let optimizer = folder.join(OPTIMIZER_FILE);
-        self.optimizer.0.save(&optimizer).map_err(|error| failed(&optimizer, &error))
-    }
-
-    /// Reads what [`save`](Self::save) wrote; the next step is the one that would have followed.
-    pub fn load(self, folder: &Path) -> Result<Self, Error> {
-        let failed = |path: &Path, error: &dyn std::fmt::Display| Error::Checkpoint {
-            path: path.to_owned(),
-            message: error.to_string(),
-        };
-        let model = folder.join(MODEL_FILE);
-        let optimizer = folder.join(OPTIMIZER_FILE);
-        Ok(Learner {
-            model: self.model.try_load_file(&model).map_err(|error| failed(&model, &error))?,
-            optimizer: Optimizer(
-                self.optimizer.0.load(&optimizer).map_err(|error| failed(&optimizer, &error))?,
-            ),
-            config: self.config,
-        })
-    }
 }
 
-const MODEL_FILE: &str = "model.bpk";
-const OPTIMIZER_FILE: &str = "optimizer.bpk";
-
-impl UpdateReport {
-    fn average(&mut self) {
-        let steps = self.steps.max(1) as f32;
-        let LossStatistics { largest_log_ratio, .. } = self.loss;
-        for sum in [
-            &mut self.loss.policy_loss,
-            &mut self.loss.value_loss,
-            &mut self.loss.action_value_loss,
-            &mut self.loss.kl,
-            &mut self.loss.entropy,
-            &mut self.loss.clip_fraction,
-            &mut self.loss.approximate_kl,
-            &mut self.gradient_norm,
-        ] {
-            *sum /= steps;
-        }
-        self.loss.largest_log_ratio = largest_log_ratio;
-    }
+/// The device of a model's parameters, with autodiff if they have it.
+pub(crate) fn device_of<M: Module>(model: &M) -> Device {
+    model.devices().into_iter().next().unwrap_or_default()
 }
 
-/// At most `count` parts whose sizes differ by one at most.
-fn split_evenly(order: &[usize], count: usize) -> Vec<Vec<usize>> {
-    let count = count.clamp(1, order.len().max(1));
-    let bounds = |part: usize| part * order.len() / count;
-    (0..count).map(|part| order[bounds(part)..bounds(part + 1)].to_vec()).collect()
-}
-
-/// Parts of at least `turns` turns; what is left over joins the last.
-fn split_by_turns(
-    order: &[usize],
-    turns_of: impl Fn(usize) -> usize,
-    turns: usize,
-) -> Vec<Vec<usize>> {
-    let mut parts = vec![Vec::new()];
-    let mut filled = 0;
-    for &stream in order {
-        if filled >= turns {
-            parts.push(Vec::new());
-            filled = 0;
-        }
-        filled += turns_of(stream);
-        parts.last_mut().expect("there is always a part").push(stream);
-    }
-    if filled < turns && parts.len() > 1 {
-        let rest = parts.pop().expect("there are two");
-        parts.last_mut().expect("there is one").extend(rest);
-    }
-    parts
-}
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,18 @@
-//! The terms that policy-gradient losses are made of, and the joint loss of SAPO.
+//! The joint loss of SAPO.
 //!
 //! Means are over a whole optimizer step. A micro-batch is given the step's totals with its
 //! [`LossBatch`], so its loss is its share of the sum: the shares of any partition add up to the same loss
 //! and the same gradient.
 
+mod statistics;
+mod terms;
+
 use burn::prelude::*;
 use serde::{Deserialize, Serialize};
 
+pub use self::statistics::{LossParts, LossStatistics, RatioStatistics};
+pub use self::terms::{KlEstimator, RatioClip, clipped_regression, policy_loss};
 use crate::value::Readout;
-
-/// Log-ratios and KL terms are clamped to this before they are exponentiated.
-const MAX_LOG_RATIO: f32 = 20.0;
 
 /// What the model says now about the positions of a [`LossBatch`].
 #[derive(Clone, Debug)]
@@ -46,51 +48,6 @@ pub struct LossBatch {
     pub action_value_targets: Tensor<1>,
     /// 1 over the turns of the optimizer step; 0 at padding. `[turns]`
     pub turn_weights: Tensor<1>,
-}
-
-/// The trust region of the probability ratio, `[1 - low, 1 + high]`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RatioClip {
-    /// How far below 1 the ratio may still earn.
-    pub low: f32,
-    /// How far above 1 the ratio may still earn.
-    pub high: f32,
-}
-
-impl Default for RatioClip {
-    fn default() -> Self {
-        RatioClip { low: 0.2, high: 0.2 }
-    }
-}
-
-/// Estimators of the divergence from a reference policy, with `d = log pi_ref - log pi`.
-/// Schulman, "Approximating KL divergence" (2020).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KlEstimator {
-    /// `-d`: unbiased, of high variance, sometimes negative.
-    K1,
-    /// `d^2 / 2`: biased, of low variance.
-    K2,
-    /// `exp(d) - d - 1`: unbiased and never negative.
-    #[default]
-    K3,
-}
-
-impl KlEstimator {
-    /// The estimate at each position.
-    ///
-    /// # Shapes
-    /// - log_probs, reference and output: `[tokens]`
-    pub fn estimate(self, log_probs: Tensor<1>, reference: Tensor<1>) -> Tensor<1> {
-        let difference = (reference - log_probs).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO);
-        match self {
-            KlEstimator::K1 => -difference,
-            KlEstimator::K2 => difference.square() / 2.0,
-            KlEstimator::K3 => difference.clone().exp() - difference - 1.0,
-        }
-    }
 }
 
 /// The joint loss of SAPO.
@@ -150,100 +107,92 @@ pub struct LossOutput {
 impl Objective {
     /// The loss of a micro-batch, as its share of the optimizer step's loss.
     ///
+    /// Whatever stands where a weight is 0, even an infinity, reaches neither loss nor gradient.
+    ///
     /// # Panics
     /// If `kl_coefficient` is not 0 and the batch has no reference log-probabilities.
     pub fn forward(&self, evaluation: Evaluation, batch: &LossBatch) -> LossOutput {
+        let parts = self.parts(evaluation.masked(batch), &batch.masked());
+        let loss = parts.policy.clone()
+            + parts.value.clone() * self.value_coefficient
+            + parts.action_value.clone() * self.action_value_coefficient
+            + parts.kl.clone() * self.kl_coefficient
+            - parts.entropy.clone() * self.entropy_coefficient;
+        LossOutput { loss, parts: parts.detach() }
+    }
+
+    fn parts(&self, evaluation: Evaluation, batch: &LossBatch) -> LossParts {
         let Evaluation { log_probs, entropy, value_logits, action_value_logits } = evaluation;
-        let tokens = &batch.token_weights;
-        let turns = &batch.turn_weights;
-
-        let log_ratio = masked(log_probs.clone() - batch.old_log_probs.clone(), tokens);
+        let (tokens, turns) = (&batch.token_weights, &batch.turn_weights);
+        let log_ratio = log_probs.clone() - batch.old_log_probs.clone();
         let policy = policy_loss(log_ratio.clone(), batch.advantages.clone(), self.clip);
-        let policy = weighted_sum(policy, tokens);
-        let entropy = weighted_sum(masked(entropy, tokens), tokens);
-
-        let values = masked(self.readout.read(value_logits), turns);
         let value = clipped_regression(
-            values.clone(),
+            self.readout.read(value_logits),
             batch.old_values.clone(),
             batch.value_targets.clone(),
             self.value_clip,
         );
-        let value = weighted_sum(value, turns);
-        let action_values = masked(self.readout.read(action_value_logits), turns);
         let action_value = clipped_regression(
-            action_values.clone(),
+            self.readout.read(action_value_logits),
             batch.old_action_values.clone(),
             batch.action_value_targets.clone(),
             self.action_value_clip,
         );
-        let action_value = weighted_sum(action_value, turns);
-
-        let mut loss = policy.clone()
-            + value.clone() * self.value_coefficient
-            + action_value.clone() * self.action_value_coefficient
-            - entropy.clone() * self.entropy_coefficient;
-        let mut kl = Tensor::zeros([1], &loss.device());
-        if self.kl_coefficient != 0.0 {
-            let reference = batch.reference_log_probs.clone().expect(
-                "kl_coefficient is not 0, so the batch needs the reference policy's log-probs",
-            );
-            kl = weighted_sum(
-                self.kl_estimator.estimate(masked(log_probs, tokens), masked(reference, tokens)),
-                tokens,
-            );
-            loss = loss + kl.clone() * self.kl_coefficient;
-        }
-        let parts = LossParts {
-            policy,
-            value,
-            action_value,
-            kl,
-            entropy,
+        LossParts {
+            policy: weighted_sum(policy, tokens),
+            value: weighted_sum(value, turns),
+            action_value: weighted_sum(action_value, turns),
+            kl: weighted_sum(self.divergence(log_probs, batch), tokens),
+            entropy: weighted_sum(entropy, tokens),
             ratio: RatioStatistics::of(log_ratio, tokens, self.clip),
-        };
-        LossOutput { loss, parts: parts.detach() }
+        }
+    }
+
+    /// The divergence from the reference policy at each token; 0 where it has no weight. `[tokens]`
+    fn divergence(&self, log_probs: Tensor<1>, batch: &LossBatch) -> Tensor<1> {
+        if self.kl_coefficient == 0.0 {
+            return log_probs.zeros_like();
+        }
+        let reference = batch
+            .reference_log_probs
+            .clone()
+            .expect("kl_coefficient is not 0, so the batch needs the reference policy's log-probs");
+        self.kl_estimator.estimate(log_probs, reference)
     }
 }
 
-/// PPO's clipped surrogate at each token, as a loss.
-///
-/// ```text
-/// -min(rho A, clip(rho, 1 - low, 1 + high) A),   rho = exp(log_ratio)
-/// ```
-/// Schulman et al., arXiv 1707.06347, eq. 7. `log_ratio` is clamped to +-20 first, where the clipped side
-/// has long taken over, so that no infinity can arise.
-///
-/// # Shapes
-/// - log_ratio, advantages and output: `[tokens]`
-pub fn policy_loss(log_ratio: Tensor<1>, advantages: Tensor<1>, clip: RatioClip) -> Tensor<1> {
-    let ratio = log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp();
-    let clipped = ratio.clone().clamp(1.0 - clip.low, 1.0 + clip.high);
-    -(ratio * advantages.clone()).min_pair(clipped * advantages)
+impl Evaluation {
+    fn masked(self, batch: &LossBatch) -> Self {
+        let (tokens, turns) = (&batch.token_weights, &batch.turn_weights);
+        Evaluation {
+            log_probs: masked(self.log_probs, tokens),
+            entropy: masked(self.entropy, tokens),
+            value_logits: masked(self.value_logits, turns),
+            action_value_logits: masked(self.action_value_logits, turns),
+        }
+    }
 }
 
-/// Clipped squared error at each turn.
-///
-/// ```text
-/// 1/2 max((v - u)^2, (v_clip - u)^2),   v_clip = v_old + clip(v - v_old, -epsilon, epsilon)
-/// ```
-///
-/// # Shapes
-/// - all: `[turns]`
-pub fn clipped_regression(
-    values: Tensor<1>,
-    old_values: Tensor<1>,
-    targets: Tensor<1>,
-    epsilon: f32,
-) -> Tensor<1> {
-    let moved = (values.clone() - old_values.clone()).clamp(-epsilon, epsilon);
-    let clipped = old_values + moved;
-    let free = (values - targets.clone()).square();
-    free.max_pair((clipped - targets).square()) / 2.0
+impl LossBatch {
+    fn masked(&self) -> Self {
+        let tokens = |numbers: &Tensor<1>| masked(numbers.clone(), &self.token_weights);
+        let turns = |numbers: &Tensor<1>| masked(numbers.clone(), &self.turn_weights);
+        LossBatch {
+            old_log_probs: tokens(&self.old_log_probs),
+            reference_log_probs: self.reference_log_probs.as_ref().map(tokens),
+            advantages: tokens(&self.advantages),
+            token_weights: self.token_weights.clone(),
+            old_values: turns(&self.old_values),
+            value_targets: turns(&self.value_targets),
+            old_action_values: turns(&self.old_action_values),
+            action_value_targets: turns(&self.action_value_targets),
+            turn_weights: self.turn_weights.clone(),
+        }
+    }
 }
 
-/// `numbers` where the weight is not 0, and 0 elsewhere: whatever stands at padding, even an infinity,
-/// reaches neither value nor gradient.
+/// `numbers` where the weight is not 0, and 0 elsewhere. Multiplying by the weight would not do:
+/// `0 * inf` is a NaN.
 fn masked(numbers: Tensor<1>, weights: &Tensor<1>) -> Tensor<1> {
     numbers.mask_fill(weights.clone().equal_elem(0.0), 0.0)
 }
@@ -252,125 +201,5 @@ fn weighted_sum(numbers: Tensor<1>, weights: &Tensor<1>) -> Tensor<1> {
     (numbers * weights.clone()).sum()
 }
 
-/// The parts of a loss: shares that add up over the micro-batches of an optimizer step. `[1]` each.
-#[derive(Clone, Debug)]
-pub struct LossParts {
-    /// `L_pol`.
-    pub policy: Tensor<1>,
-    /// `L_V`.
-    pub value: Tensor<1>,
-    /// `L_Q`.
-    pub action_value: Tensor<1>,
-    /// `L_KL`; 0 without a reference.
-    pub kl: Tensor<1>,
-    /// `H`, the mean entropy of the response tokens in nats.
-    pub entropy: Tensor<1>,
-    /// How far the policy has moved.
-    pub ratio: RatioStatistics,
-}
-
-/// How far the policy has moved from the one that sampled. `[1]` each.
-#[derive(Clone, Debug)]
-pub struct RatioStatistics {
-    /// The share of tokens whose ratio is outside the trust region.
-    pub clip_fraction: Tensor<1>,
-    /// The k3 estimate of `KL(pi_old | pi)`: mean of `rho - 1 - log rho`, in nats a token.
-    pub approximate_kl: Tensor<1>,
-    /// The largest `|log rho|`; a maximum over micro-batches, not a sum.
-    pub largest_log_ratio: Tensor<1>,
-}
-
-impl RatioStatistics {
-    fn of(log_ratio: Tensor<1>, weights: &Tensor<1>, clip: RatioClip) -> Self {
-        let log_ratio = log_ratio.detach().clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO);
-        let ratio = log_ratio.clone().exp();
-        let outside = ratio
-            .clone()
-            .lower_elem(1.0 - clip.low)
-            .bool_or(ratio.clone().greater_elem(1.0 + clip.high))
-            .float();
-        RatioStatistics {
-            clip_fraction: weighted_sum(outside, weights),
-            approximate_kl: weighted_sum(ratio - log_ratio.clone() - 1.0, weights),
-            largest_log_ratio: log_ratio.abs().max(),
-        }
-    }
-}
-
-impl LossParts {
-    fn detach(self) -> Self {
-        LossParts {
-            policy: self.policy.detach(),
-            value: self.value.detach(),
-            action_value: self.action_value.detach(),
-            kl: self.kl.detach(),
-            entropy: self.entropy.detach(),
-            ratio: self.ratio,
-        }
-    }
-
-    /// Brings the numbers to the host in one transfer.
-    pub fn read(self) -> LossStatistics {
-        let RatioStatistics { clip_fraction, approximate_kl, largest_log_ratio } = self.ratio;
-        let numbers = Tensor::cat(
-            vec![
-                self.policy,
-                self.value,
-                self.action_value,
-                self.kl,
-                self.entropy,
-                clip_fraction,
-                approximate_kl,
-                largest_log_ratio,
-            ],
-            0,
-        );
-        let mut numbers = numbers.to_data().iter::<f32>().collect::<Vec<_>>().into_iter();
-        let mut next = || numbers.next().unwrap_or(f32::NAN);
-        LossStatistics {
-            policy_loss: next(),
-            value_loss: next(),
-            action_value_loss: next(),
-            kl: next(),
-            entropy: next(),
-            clip_fraction: next(),
-            approximate_kl: next(),
-            largest_log_ratio: next(),
-        }
-    }
-}
-
-/// [`LossParts`] on the host. `docs/metrics.md` defines each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LossStatistics {
-    /// `L_pol`.
-    pub policy_loss: f32,
-    /// `L_V`.
-    pub value_loss: f32,
-    /// `L_Q`.
-    pub action_value_loss: f32,
-    /// `L_KL`.
-    pub kl: f32,
-    /// Mean entropy of the response tokens, in nats.
-    pub entropy: f32,
-    /// Share of tokens outside the trust region.
-    pub clip_fraction: f32,
-    /// Estimated KL from the sampling policy, in nats a token.
-    pub approximate_kl: f32,
-    /// The largest `|log rho|`.
-    pub largest_log_ratio: f32,
-}
-
-impl LossStatistics {
-    /// Adds another micro-batch's share of the same optimizer step.
-    pub fn add(&mut self, other: &LossStatistics) {
-        self.policy_loss += other.policy_loss;
-        self.value_loss += other.value_loss;
-        self.action_value_loss += other.action_value_loss;
-        self.kl += other.kl;
-        self.entropy += other.entropy;
-        self.clip_fraction += other.clip_fraction;
-        self.approximate_kl += other.approximate_kl;
-        self.largest_log_ratio = self.largest_log_ratio.max(other.largest_log_ratio);
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -3,13 +3,20 @@
 //! Every call of the actor holds one turn of each episode under way. An episode that ends leaves its slot
 //! to the next waiting task, so that nothing waits for the longest episode.
 
+mod seat;
+mod summary;
+
+use std::iter::Enumerate;
 use std::ops::ControlFlow;
+use std::slice::IterMut;
 use std::time::{Duration, Instant};
 
+use self::seat::Seat;
+pub use self::summary::RolloutSummary;
+
 use crate::actor::{Actor, Reply, TurnRequest};
-use crate::env::{Dialogue, DialogueError, Exchange, Prompt, Status};
-use crate::episode::{End, Episode, Stream, Turn};
-use crate::seed;
+use crate::env::{Dialogue, DialogueError, Status};
+use crate::episode::Episode;
 
 /// How tasks are played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +55,9 @@ pub struct Progress {
     pub finished: usize,
     /// Episodes that were solved.
     pub solved: usize,
-    /// Episodes in all.
+    /// Tasks given up because their worlds failed.
+    pub dropped: usize,
+    /// Tasks in all.
     pub total: usize,
 }
 
@@ -59,197 +68,161 @@ pub struct Progress {
 ///
 /// # Errors
 /// If the actor fails. A world that fails is retried, then dropped and counted: never scored 0.
+///
+/// # Panics
+/// If the actor does not answer each request.
 pub fn play<A: Actor>(
     actor: &mut A,
     mut tasks: Vec<Box<dyn Dialogue>>,
     config: RolloutConfig,
     mut observe: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Rollout, A::Error> {
-    let total = tasks.len();
-    let mut waiting = tasks.iter_mut().enumerate();
-    let mut slots: Vec<Option<Seat<'_>>> = Vec::new();
-    slots.resize_with(config.slots.max(1), || None);
-    let mut rollout = Rollout::default();
-    let mut finished: Vec<(usize, Episode)> = Vec::new();
+    let mut stage = Stage::new(&mut tasks, config);
     loop {
-        let clock = Instant::now();
-        for slot in slots.iter_mut().filter(|slot| slot.is_none()) {
-            *slot = next_seat(&mut waiting, config, &mut rollout);
+        stage.fill();
+        let replies = stage.ask(actor)?;
+        if replies.is_empty() {
+            break;
         }
-        rollout.world_time += clock.elapsed();
-        let requests: Vec<TurnRequest<'_>> = slots
-            .iter()
-            .enumerate()
-            .filter_map(|(slot, seat)| seat.as_ref().map(|seat| seat.request(slot, config.seed)))
+        for (slot, reply) in replies {
+            stage.answer(actor, slot, reply)?;
+        }
+        if observe(stage.progress()).is_break() {
+            stage.interrupt(actor);
+            break;
+        }
+    }
+    Ok(stage.close())
+}
+
+/// Tasks with their place in the order of tasks.
+type Waiting<'a> = Enumerate<IterMut<'a, Box<dyn Dialogue>>>;
+
+/// A rollout under way.
+struct Stage<'a> {
+    config: RolloutConfig,
+    total: usize,
+    waiting: Waiting<'a>,
+    slots: Vec<Option<Seat<'a>>>,
+    finished: Vec<(usize, Episode)>,
+    rollout: Rollout,
+}
+
+impl<'a> Stage<'a> {
+    fn new(tasks: &'a mut [Box<dyn Dialogue>], config: RolloutConfig) -> Self {
+        Stage {
+            config,
+            total: tasks.len(),
+            waiting: tasks.iter_mut().enumerate(),
+            slots: std::iter::repeat_with(|| None).take(config.slots.max(1)).collect(),
+            finished: Vec::new(),
+            rollout: Rollout::default(),
+        }
+    }
+
+    /// Gives every free slot the next waiting task whose world can be opened.
+    fn fill(&mut self) {
+        let clock = Instant::now();
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_none()) {
+            *slot = self.waiting.find_map(|(task, dialogue)| {
+                let mut seat = Seat::new(task, dialogue.as_mut());
+                let opened = match seat.open() {
+                    Ok(()) => true,
+                    Err(fault) => seat.restart(self.config, fault, &mut self.rollout),
+                };
+                opened.then_some(seat)
+            });
+        }
+        self.rollout.world_time += clock.elapsed();
+    }
+
+    /// A reply for every episode under way, with its slot.
+    fn ask<A: Actor>(&mut self, actor: &mut A) -> Result<Vec<(usize, Reply)>, A::Error> {
+        let seats = self.slots.iter().enumerate();
+        let requests: Vec<TurnRequest<'_>> = seats
+            .filter_map(|(slot, seat)| Some(seat.as_ref()?.request(slot, self.config.seed)))
             .collect();
         if requests.is_empty() {
-            break;
+            return Ok(Vec::new());
         }
         let clock = Instant::now();
         let replies = actor.act(&requests)?;
-        rollout.actor_time += clock.elapsed();
-        let occupied: Vec<usize> = requests.iter().map(|request| request.slot).collect();
-        for (slot, reply) in occupied.into_iter().zip(replies) {
-            let Some(seat) = slots[slot].as_mut() else { continue };
-            let clock = Instant::now();
-            let outcome = seat.reply(reply);
-            rollout.world_time += clock.elapsed();
-            match outcome {
-                Ok(Status::Running) => continue,
-                Ok(status) => {
-                    let value = match status {
-                        Status::Truncated if config.bootstrap => {
-                            Some(actor.value(&seat.request(slot, config.seed))?)
-                        }
-                        _ => None,
-                    };
-                    if let Some(seat) = slots[slot].take() {
-                        finished.push(seat.finish(status, value));
-                    }
-                }
-                Err(fault) => {
-                    let again = seat.restart(config, fault, &mut rollout);
-                    if !again {
-                        slots[slot] = None;
-                    }
-                }
-            }
-            actor.release(slot);
-        }
-        let solved = finished.iter().filter(|(_, episode)| episode.success).count();
-        if observe(Progress { finished: finished.len(), solved, total }).is_break() {
-            rollout.interrupted = true;
-            for slot in 0..slots.len() {
-                actor.release(slot);
-            }
-            break;
-        }
+        self.rollout.actor_time += clock.elapsed();
+        let (asked, answered) = (requests.len(), replies.len());
+        assert_eq!(asked, answered, "the actor answered {answered} of {asked} requests");
+        Ok(requests.iter().map(|request| request.slot).zip(replies).collect())
     }
-    finished.sort_by_key(|(task, _)| *task);
-    rollout.episodes = finished.into_iter().map(|(_, episode)| episode).collect();
-    Ok(rollout)
-}
 
-/// The next waiting task whose world can be opened.
-fn next_seat<'a>(
-    waiting: &mut impl Iterator<Item = (usize, &'a mut Box<dyn Dialogue>)>,
-    config: RolloutConfig,
-    rollout: &mut Rollout,
-) -> Option<Seat<'a>> {
-    for (task, dialogue) in waiting {
-        let mut seat = Seat::new(task, dialogue.as_mut());
-        match seat.open() {
-            Ok(()) => return Some(seat),
+    /// Plays the reply of one slot; where its episode ends or begins again, its stream is released.
+    fn answer<A: Actor>(
+        &mut self,
+        actor: &mut A,
+        slot: usize,
+        reply: Reply,
+    ) -> Result<(), A::Error> {
+        let Some(mut seat) = self.slots[slot].take() else { return Ok(()) };
+        let clock = Instant::now();
+        let outcome = seat.reply(reply);
+        self.rollout.world_time += clock.elapsed();
+        match outcome {
+            Ok(Status::Running) => {
+                self.slots[slot] = Some(seat);
+                return Ok(());
+            }
+            Ok(status) => {
+                let value = self.bootstrap(actor, &seat, slot, status)?;
+                self.finished.push(seat.finish(status, value));
+            }
             Err(fault) => {
-                if seat.restart(config, fault, rollout) {
-                    return Some(seat);
-                }
+                let again = seat.restart(self.config, fault, &mut self.rollout);
+                self.slots[slot] = again.then_some(seat);
             }
         }
-    }
-    None
-}
-
-/// An episode under way.
-struct Seat<'a> {
-    task: usize,
-    dialogue: &'a mut dyn Dialogue,
-    attempts: usize,
-    prompt: Prompt,
-    streams: Vec<Stream>,
-    turns: Vec<Turn>,
-    score: f32,
-    success: bool,
-}
-
-impl<'a> Seat<'a> {
-    fn new(task: usize, dialogue: &'a mut dyn Dialogue) -> Self {
-        Seat {
-            task,
-            dialogue,
-            attempts: 0,
-            prompt: Prompt::Fresh(Vec::new()),
-            streams: Vec::new(),
-            turns: Vec::new(),
-            score: 0.0,
-            success: false,
-        }
-    }
-
-    fn open(&mut self) -> Result<(), DialogueError> {
-        self.prompt = self.dialogue.open()?;
-        self.streams.clear();
-        self.turns.clear();
+        actor.release(slot);
         Ok(())
     }
 
-    /// Begins again after a fault while retries are left; says whether it did.
-    fn restart(
+    /// The value behind the last turn, where it is wanted and the episode met its time limit.
+    fn bootstrap<A: Actor>(
         &mut self,
-        config: RolloutConfig,
-        fault: DialogueError,
-        rollout: &mut Rollout,
-    ) -> bool {
-        rollout.faults.push(fault);
-        while self.attempts < config.retries {
-            self.attempts += 1;
-            match self.open() {
-                Ok(()) => return true,
-                Err(fault) => rollout.faults.push(fault),
+        actor: &mut A,
+        seat: &Seat<'_>,
+        slot: usize,
+        status: Status,
+    ) -> Result<Option<f32>, A::Error> {
+        if status != Status::Truncated || !self.config.bootstrap {
+            return Ok(None);
+        }
+        let clock = Instant::now();
+        let value = actor.value(&seat.request(slot, self.config.seed))?;
+        self.rollout.actor_time += clock.elapsed();
+        Ok(Some(value))
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            finished: self.finished.len(),
+            solved: self.finished.iter().filter(|(_, episode)| episode.success).count(),
+            dropped: self.rollout.dropped,
+            total: self.total,
+        }
+    }
+
+    fn interrupt<A: Actor>(&mut self, actor: &mut A) {
+        self.rollout.interrupted = true;
+        for (slot, seat) in self.slots.iter_mut().enumerate() {
+            if seat.take().is_some() {
+                actor.release(slot);
             }
         }
-        rollout.dropped += 1;
-        false
     }
 
-    fn request(&self, slot: usize, seed: u64) -> TurnRequest<'_> {
-        let path = [self.task as u64, self.attempts as u64, self.turns.len() as u64];
-        TurnRequest { slot, prompt: &self.prompt, seed: seed::derive(seed, &path) }
-    }
-
-    /// Records the reply and plays its action.
-    fn reply(&mut self, reply: Reply) -> Result<Status, DialogueError> {
-        let Exchange { action, valid, reward, status, score, success, next } =
-            self.dialogue.reply(&reply.text)?;
-        if matches!(self.prompt, Prompt::Fresh(_)) || self.streams.is_empty() {
-            self.streams.push(Stream::default());
-        }
-        let stream = self.streams.len() - 1;
-        let tokens = &mut self.streams[stream].tokens;
-        tokens.extend_from_slice(&reply.context);
-        let start = tokens.len();
-        tokens.extend_from_slice(&reply.tokens);
-        self.turns.push(Turn {
-            stream,
-            response: start..tokens.len(),
-            log_probs: reply.log_probs,
-            value: reply.value,
-            action_value: reply.action_value,
-            finish: reply.finish,
-            reply: reply.text,
-            action,
-            valid,
-            reward,
-        });
-        self.prompt = next;
-        self.score = score;
-        self.success = success;
-        Ok(status)
-    }
-
-    fn finish(self, status: Status, value: Option<f32>) -> (usize, Episode) {
-        let episode = Episode {
-            task: self.dialogue.task().to_owned(),
-            kind: self.dialogue.kind().to_owned(),
-            streams: self.streams,
-            turns: self.turns,
-            end: match status {
-                Status::Truncated => End::Truncated { value },
-                _ => End::Terminated,
-            },
-            success: self.success,
-            score: self.score,
-        };
-        (self.task, episode)
+    fn close(mut self) -> Rollout {
+        self.finished.sort_by_key(|(task, _)| *task);
+        self.rollout.episodes = self.finished.into_iter().map(|(_, episode)| episode).collect();
+        self.rollout
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@
 //! SAPO, arXiv 2608.19842, "Autoregressive value readout".
 
 use burn::prelude::*;
-use burn::tensor::activation::softmax;
+use burn::tensor::FloatDType;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -54,17 +54,17 @@ impl ValueTokens {
         id == self.plus || id == self.minus
     }
 
-    /// `z[w+] - z[w-]`.
+    /// `z[w+] - z[w-]`, in single precision whatever the precision of the logits.
     ///
     /// # Shapes
     /// - logits: `[positions, vocabulary]`
     /// - output: `[positions]`
     pub fn difference(self, logits: Tensor<2>) -> Tensor<1> {
-        let column = |id: u32| logits.clone().narrow(1, id as usize, 1);
+        let column = |id: u32| in_single(logits.clone().narrow(1, id as usize, 1));
         (column(self.plus) - column(self.minus)).squeeze_dim(1)
     }
 
-    /// Logits of the same shape in which the two entries have no probability.
+    /// Logits in which the two entries have no probability, in single precision.
     ///
     /// # Shapes
     /// - logits and output: `[positions, vocabulary]`
@@ -74,8 +74,13 @@ impl ValueTokens {
         bias[self.plus as usize] = EXCLUDED;
         bias[self.minus as usize] = EXCLUDED;
         let bias = Tensor::from_data(TensorData::new(bias, [1, vocabulary]), &logits.device());
-        logits + bias
+        in_single(logits) + bias
     }
+}
+
+/// A no-op for single precision. Half precision neither holds [`EXCLUDED`] nor sums a vocabulary well.
+fn in_single<const D: usize>(logits: Tensor<D>) -> Tensor<D> {
+    logits.cast(FloatDType::F32)
 }
 
 /// How a difference of logits becomes a value.
@@ -90,6 +95,7 @@ pub enum ReadoutKind {
 
 /// The value readout: its kind and its temperature `tau_v`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Readout {
     /// Linear or clipped.
     pub kind: ReadoutKind,
@@ -156,6 +162,10 @@ pub struct ActionScores {
 impl ActionSoftmax {
     /// Scores one token a position, exactly over the restricted vocabulary.
     ///
+    /// ```text
+    /// log pi(a) = z_a - log Z,   H = log Z - sum_w pi(w) z_w,   Z = sum_w exp(z_w),   w in W \ {w+, w-}
+    /// ```
+    ///
     /// # Shapes
     /// - logits: `[positions, vocabulary]`
     /// - tokens: `[positions]`; none of them a value token
@@ -163,8 +173,10 @@ impl ActionSoftmax {
         let logits = self.restrict(logits);
         // Shifting by a constant changes neither result, so no gradient is owed through the maximum.
         let shifted = logits.clone() - logits.detach().max_dim(1);
-        let log_partition = shifted.clone().exp().sum_dim(1).log();
-        let expected = (softmax(shifted.clone(), 1) * shifted.clone()).sum_dim(1);
+        let weights = shifted.clone().exp();
+        let partition = weights.clone().sum_dim(1);
+        let log_partition = partition.clone().log();
+        let expected = (weights * shifted.clone()).sum_dim(1) / partition;
         let chosen = shifted.gather(1, tokens.unsqueeze_dim(1));
         ActionScores {
             log_probs: (chosen - log_partition.clone()).squeeze_dim(1),
@@ -172,11 +184,12 @@ impl ActionSoftmax {
         }
     }
 
-    /// Scaled logits without the value tokens: what a sampler draws from.
+    /// Scaled logits without the value tokens, in single precision: what a sampler draws from.
     ///
     /// # Shapes
     /// - logits and output: `[positions, vocabulary]`
     pub fn restrict(&self, logits: Tensor<2>) -> Tensor<2> {
+        let logits = in_single(logits);
         let scaled = if self.temperature == 1.0 { logits } else { logits / self.temperature };
         match self.value_tokens {
             Some(tokens) => tokens.exclude(scaled),
@@ -184,3 +197,6 @@ impl ActionSoftmax {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

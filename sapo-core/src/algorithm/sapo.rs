@@ -174,3 +174,6 @@ impl Algorithm for Sapo {
         self.objective.kl_coefficient != 0.0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! What an update did.
+
+use serde::{Deserialize, Serialize};
+
+use crate::algorithm::TargetSummary;
+use crate::objective::LossStatistics;
+
+/// What an update did. `docs/metrics.md` defines each number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UpdateReport {
+    /// The targets as a whole.
+    pub targets: TargetSummary,
+    /// Loss statistics, averaged over the optimizer steps.
+    pub loss: LossStatistics,
+    /// The largest `|log rho|` of the first optimizer step, before anything moved: how far the trainer's
+    /// numbers are from the sampler's.
+    pub first_step_log_ratio: f32,
+    /// The global gradient norm before clipping, averaged over the optimizer steps.
+    pub gradient_norm: f32,
+    /// The learning rate of the last optimizer step.
+    pub learning_rate: f64,
+    /// Optimizer steps taken.
+    pub steps: usize,
+    /// Optimizer steps left out because a gradient was not finite.
+    pub skipped_steps: usize,
+}
+
+impl UpdateReport {
+    /// Records an optimizer step that was taken.
+    pub(super) fn add(&mut self, statistics: &LossStatistics, gradient_norm: f32, rate: f64) {
+        self.loss.add(statistics);
+        self.gradient_norm += gradient_norm;
+        self.learning_rate = rate;
+        self.steps += 1;
+    }
+
+    /// Turns the sums over optimizer steps into means; the largest log-ratio stays the largest.
+    pub(super) fn average(&mut self) {
+        let steps = self.steps.max(1) as f32;
+        self.gradient_norm /= steps;
+        self.loss = LossStatistics {
+            policy_loss: self.loss.policy_loss / steps,
+            value_loss: self.loss.value_loss / steps,
+            action_value_loss: self.loss.action_value_loss / steps,
+            kl: self.loss.kl / steps,
+            entropy: self.loss.entropy / steps,
+            clip_fraction: self.loss.clip_fraction / steps,
+            approximate_kl: self.loss.approximate_kl / steps,
+            largest_log_ratio: self.loss.largest_log_ratio,
+        };
+    }
+}
