@@ -2,3 +2,5 @@
 
 pub mod alfworld;
 pub mod check;
+pub mod prompt;
+pub mod toy;

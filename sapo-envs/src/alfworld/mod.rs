@@ -16,6 +16,7 @@
 pub mod demonstration;
 pub mod expert;
 pub mod generator;
+pub mod prompt;
 pub mod replay;
 
 mod actions;

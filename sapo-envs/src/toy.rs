@@ -1,0 +1,26 @@
+//! Small worlds for tests and first steps: their few words need only a tiny model.
+
+mod corridor;
+mod echo;
+
+pub use corridor::{Corridor, CorridorTask};
+pub use echo::{Echo, EchoTask};
+
+/// What toy worlds refuse.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ToyError {
+    /// A step before a reset.
+    #[error("the world was not started; call reset before step")]
+    NotStarted,
+    /// A task without a turn.
+    #[error("the task has no words; give it at least one")]
+    NoWords,
+    /// A task outside its world.
+    #[error("there is no place {place} among {places}; count places from 0")]
+    NoSuchPlace {
+        /// The place that was named.
+        place: usize,
+        /// How many there are.
+        places: usize,
+    },
+}
