@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
+use burn::store::ModuleRecord;
+use burn::tensor::Bytes;
 
 use super::{Learner, Optimizer};
 use crate::error::Error;
@@ -32,13 +34,24 @@ impl<M: CausalLm + Module> Learner<M> {
     pub fn load(self, folder: &Path) -> Result<Self, Error> {
         let (model, optimizer) = files(folder);
         Ok(Learner {
-            model: self.model.try_load_file(&model).map_err(|error| failed(&model, error))?,
+            model: ModuleRecord::from_bytes(read(&model)?)
+                .and_then(|record| self.model.try_load_record(record))
+                .map_err(|error| failed(&model, error))?,
             optimizer: Optimizer(
-                self.optimizer.0.load(&optimizer).map_err(|error| failed(&optimizer, error))?,
+                (self.optimizer.0)
+                    .from_bytes(read(&optimizer)?)
+                    .map_err(|error| failed(&optimizer, error))?,
             ),
             config: self.config,
         })
     }
+}
+
+/// The whole file. Burn's own loading leaves tensors in the file until they are used, and panics if by
+/// then the file was removed or written anew.
+fn read(path: &Path) -> Result<Bytes, Error> {
+    let bytes = std::fs::read(path).map_err(|error| failed(path, error))?;
+    Ok(Bytes::from_bytes_vec(bytes))
 }
 
 fn files(folder: &Path) -> (PathBuf, PathBuf) {

@@ -216,7 +216,7 @@ fn ten_steps_are_five_saved_and_loaded_and_five_more_to_the_last_bit() {
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_read_is_an_error_that_names_the_file() {
+fn a_missing_or_half_written_file_is_an_error_that_names_it() {
     let folder = scratch_folder("half");
     let learner = Learner::new(TinyLm::new(12), config(1e-2));
     let message = learner.load(&folder).unwrap_err().to_string();
@@ -226,6 +226,11 @@ fn a_checkpoint_that_cannot_be_read_is_an_error_that_names_the_file() {
     std::fs::remove_file(folder.join("optimizer.bpk")).unwrap();
     let message = learner.load(&folder).unwrap_err().to_string();
     assert!(message.contains("optimizer.bpk"), "{message}");
+    let whole = std::fs::read(folder.join("model.bpk")).unwrap();
+    std::fs::write(folder.join("model.bpk"), &whole[..whole.len() / 2]).unwrap();
+    let learner = Learner::new(TinyLm::new(12), config(1e-2));
+    let message = learner.load(&folder).unwrap_err().to_string();
+    assert!(message.contains("model.bpk"), "{message}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

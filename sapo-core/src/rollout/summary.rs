@@ -67,5 +67,5 @@ impl Rollout {
 }
 
 fn ratio(sum: f64, count: usize) -> f64 {
-    sum / count.max(1) as f64
+    if count == 0 { 0.0 } else { sum / count as f64 }
 }
