@@ -111,10 +111,10 @@ fn plain_twin(model: &TinyLm, streams: &[TrainStream]) -> [Tensor<1>; 4] {
         let scores = softmax.score(logits.clone(), int_tensor(following, &device));
         let reads = softmax.value_tokens.unwrap().difference(logits);
         for Range { start, end } in turns.iter().map(|turn| turn.response.clone()) {
-            log_probs.push(scores.log_probs.clone().slice([start - 1..end - 1]));
-            entropy.push(scores.entropy.clone().slice([start - 1..end - 1]));
-            values.push(reads.clone().slice([start - 1..start]));
-            action_values.push(reads.clone().slice([end - 1..end]));
+            log_probs.push(scores.log_probs.clone().narrow(0, start - 1, end - start));
+            entropy.push(scores.entropy.clone().narrow(0, start - 1, end - start));
+            values.push(reads.clone().narrow(0, start - 1, 1));
+            action_values.push(reads.clone().narrow(0, end - 1, 1));
         }
     }
     [log_probs, entropy, values, action_values].map(|parts| Tensor::cat(parts, 0))

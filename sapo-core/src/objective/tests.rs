@@ -182,12 +182,13 @@ fn divergence_estimates_have_the_slopes_of_their_formulas() {
     let mut case = Case::new();
     case.advantages = vec![0.0; 4];
     let differences = [-0.5_f32, -0.1, 1.0, -0.2];
-    let slopes: [(KlEstimator, fn(f32) -> f32, fn(f32) -> f32); 3] = [
+    type Curve = fn(f32) -> f32;
+    let curves: [(KlEstimator, Curve, Curve); 3] = [
         (KlEstimator::K1, |d| -d, |_| 0.25),
         (KlEstimator::K2, |d| d * d / 2.0, |d| -0.25 * d),
         (KlEstimator::K3, |d| d.exp() - d - 1.0, |d| 0.25 * (1.0 - d.exp())),
     ];
-    for (kl_estimator, estimate, slope) in slopes {
+    for (kl_estimator, estimate, slope) in curves {
         let objective = Objective { kl_coefficient: 1.0, kl_estimator, ..policy_alone() };
         let kl = objective.forward(case.evaluation(), &case.batch()).parts.read().kl;
         let mean = differences.map(estimate).iter().sum::<f32>() / 4.0;
@@ -245,7 +246,7 @@ fn the_joint_gradient_through_the_scores_is_that_of_finite_differences() {
     let gradient = assert_gradient(&logits, |logits| {
         let device = logits.device();
         let places = |places: &[i32]| Tensor::<1, Int>::from_data(places, &device);
-        let logits = logits.clone().reshape([6, 6]);
+        let logits = logits.reshape([6, 6]);
         let reads = value_tokens.difference(logits.clone());
         let scores = softmax.score(logits.select(0, places(&[0, 1, 3, 4])), places(&[0, 3, 2, 1]));
         let evaluation = Evaluation {

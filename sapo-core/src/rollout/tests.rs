@@ -30,12 +30,12 @@ struct Script {
     turn: usize,
 }
 
-impl Script {
-    fn new(name: &str, form: Form, attempts: &[&[Move]]) -> Box<dyn Dialogue> {
-        let attempts = attempts.iter().map(|moves| moves.to_vec()).collect();
-        Box::new(Script { name: name.to_owned(), form, attempts, attempt: None, turn: 0 })
-    }
+fn script(name: &str, form: Form, attempts: &[&[Move]]) -> Box<dyn Dialogue> {
+    let attempts = attempts.iter().map(|moves| moves.to_vec()).collect();
+    Box::new(Script { name: name.to_owned(), form, attempts, attempt: None, turn: 0 })
+}
 
+impl Script {
     fn moves(&self) -> &[Move] {
         let attempt = self.attempt.expect("it was opened");
         &self.attempts[attempt.min(self.attempts.len() - 1)]
@@ -158,7 +158,7 @@ fn names(rollout: &Rollout) -> Vec<&str> {
 
 #[test]
 fn a_slot_is_refilled_as_soon_as_its_episode_ends() {
-    let task = |name, moves: &[Move]| Script::new(name, Form::Conversation, &[moves]);
+    let task = |name, moves: &[Move]| script(name, Form::Conversation, &[moves]);
     let tasks =
         vec![task("a", &[Move::Go, Move::Go, WON]), task("b", &[WON]), task("c", &[Move::Go, WON])];
     let (rollout, actor) = play_all(tasks, CONFIG);
@@ -171,10 +171,8 @@ fn a_slot_is_refilled_as_soon_as_its_episode_ends() {
 #[test]
 fn episodes_come_in_the_order_of_their_tasks() {
     let long = [Move::Go, Move::Go, Move::Go, WON];
-    let tasks = vec![
-        Script::new("long", Form::History, &[&long]),
-        Script::new("short", Form::History, &[&[WON]]),
-    ];
+    let tasks =
+        vec![script("long", Form::History, &[&long]), script("short", Form::History, &[&[WON]])];
     let (rollout, _) = play_all(tasks, CONFIG);
     assert_eq!(names(&rollout), ["long", "short"]);
     assert_eq!(rollout.episodes[0].turns.len(), 4);
@@ -183,7 +181,7 @@ fn episodes_come_in_the_order_of_their_tasks() {
 // By hand: "a0" "ok" "a1" "ok" are two bytes each, so the replies are at 2..4 and 6..8.
 #[test]
 fn a_conversation_is_one_stream_with_many_turns() {
-    let tasks = vec![Script::new("a", Form::Conversation, &[&[Move::Go, WON]])];
+    let tasks = vec![script("a", Form::Conversation, &[&[Move::Go, WON]])];
     let (rollout, _) = play_all(tasks, CONFIG);
     let Episode { streams, turns, .. } = &rollout.episodes[0];
     assert_eq!(streams.len(), 1);
@@ -194,7 +192,7 @@ fn a_conversation_is_one_stream_with_many_turns() {
 
 #[test]
 fn prompts_with_a_history_are_one_stream_a_turn() {
-    let tasks = vec![Script::new("a", Form::History, &[&[Move::Go, WON]])];
+    let tasks = vec![script("a", Form::History, &[&[Move::Go, WON]])];
     let (rollout, _) = play_all(tasks, CONFIG);
     let Episode { streams, turns, .. } = &rollout.episodes[0];
     let tokens: Vec<_> = streams.iter().map(|stream| stream.tokens.clone()).collect();
@@ -205,7 +203,7 @@ fn prompts_with_a_history_are_one_stream_a_turn() {
 
 #[test]
 fn an_episode_keeps_what_was_said_and_what_came_of_it() {
-    let tasks = vec![Script::new("a", Form::Conversation, &[&[Move::Go, WON]])];
+    let tasks = vec![script("a", Form::Conversation, &[&[Move::Go, WON]])];
     let (rollout, _) = play_all(tasks, CONFIG);
     let episode = &rollout.episodes[0];
     assert_eq!((episode.task.as_str(), episode.kind.as_str()), ("a", "script"));
@@ -221,13 +219,13 @@ fn an_episode_keeps_what_was_said_and_what_came_of_it() {
 #[test]
 fn a_task_whose_world_fails_begins_again_from_nothing() {
     let attempts: [&[Move]; 2] = [&[Move::Go, Move::Fail], &[Move::Go, WON]];
-    let tasks = vec![Script::new("a", Form::Conversation, &attempts)];
+    let tasks = vec![script("a", Form::Conversation, &attempts)];
     let (rollout, actor) = play_all(tasks, CONFIG);
     assert_eq!((rollout.faults.len(), rollout.dropped), (1, 0));
     assert_eq!(rollout.faults[0].to_string(), "task a: the world broke");
     assert_eq!(actor.released, [0, 0], "after the fault and after the end");
     assert_eq!(rollout.episodes[0].streams[0].tokens, bytes("a0oka1ok"));
-    let mut seeds = actor.seeds.clone();
+    let mut seeds = actor.seeds;
     seeds.sort_unstable();
     seeds.dedup();
     assert_eq!(seeds.len(), 4, "another attempt draws other replies");
@@ -236,10 +234,10 @@ fn a_task_whose_world_fails_begins_again_from_nothing() {
 #[test]
 fn a_task_whose_world_fails_always_is_dropped_and_counted_and_the_others_go_on() {
     let tasks = vec![
-        Script::new("a", Form::Conversation, &[&[Move::Go, Move::Fail]]),
-        Script::new("b", Form::Conversation, &[&[Move::Go, WON]]),
-        Script::new("shut", Form::Conversation, &[&[]]),
-        Script::new("c", Form::Conversation, &[&[WON]]),
+        script("a", Form::Conversation, &[&[Move::Go, Move::Fail]]),
+        script("b", Form::Conversation, &[&[Move::Go, WON]]),
+        script("shut", Form::Conversation, &[&[]]),
+        script("c", Form::Conversation, &[&[WON]]),
     ];
     let mut progress = Vec::new();
     let mut actor = Echo::default();
@@ -259,9 +257,9 @@ fn a_task_whose_world_fails_always_is_dropped_and_counted_and_the_others_go_on()
 #[test]
 fn an_observer_may_end_a_rollout() {
     let tasks = vec![
-        Script::new("a", Form::Conversation, &[&[WON]]),
-        Script::new("b", Form::Conversation, &[&[Move::Go, Move::Go, WON]]),
-        Script::new("c", Form::Conversation, &[&[Move::Go, WON]]),
+        script("a", Form::Conversation, &[&[WON]]),
+        script("b", Form::Conversation, &[&[Move::Go, Move::Go, WON]]),
+        script("c", Form::Conversation, &[&[Move::Go, WON]]),
     ];
     let mut actor = Echo::default();
     let mut rounds = 0;
@@ -280,8 +278,8 @@ fn an_observer_may_end_a_rollout() {
 fn only_truncated_episodes_are_asked_for_a_bootstrap() {
     let tasks = || {
         vec![
-            Script::new("late", Form::Conversation, &[&[Move::Go, LATE]]),
-            Script::new("won", Form::Conversation, &[&[WON]]),
+            script("late", Form::Conversation, &[&[Move::Go, LATE]]),
+            script("won", Form::Conversation, &[&[WON]]),
         ]
     };
     let ends = |rollout: &Rollout| rollout.episodes.iter().map(|e| e.end).collect::<Vec<_>>();
@@ -297,7 +295,7 @@ fn only_truncated_episodes_are_asked_for_a_bootstrap() {
 fn a_reply_is_seeded_by_its_place_and_not_by_its_neighbours() {
     let tasks = || -> Vec<_> {
         let moves = [Move::Go, Move::Go, WON];
-        let task = |name| Script::new(name, Form::Conversation, &[&moves]);
+        let task = |name| script(name, Form::Conversation, &[&moves]);
         ["a", "b", "c"].map(task).into()
     };
     let seeds = |slots| {
@@ -339,7 +337,7 @@ impl Actor for Mute {
 #[test]
 #[should_panic(expected = "the actor answered 0 of 1 requests")]
 fn an_actor_that_leaves_a_request_unanswered_is_refused() {
-    let tasks = vec![Script::new("a", Form::Conversation, &[&[WON]])];
+    let tasks = vec![script("a", Form::Conversation, &[&[WON]])];
     let _ = play(&mut Mute, tasks, CONFIG, |_| ControlFlow::Continue(()));
 }
 
