@@ -106,6 +106,11 @@ impl Moments {
         };
         Moments { mean, std: (squares / divisor).sqrt() }
     }
+
+    /// Whether the numbers are all equal, up to a few roundings of single precision.
+    pub fn is_constant(self) -> bool {
+        self.std <= 8.0 * f64::from(f32::EPSILON) * self.mean.abs().max(1.0)
+    }
 }
 
 /// Shifts and scales `numbers` to mean 0 and deviation 1: `(x - mean) / (std + epsilon)`.
@@ -113,13 +118,15 @@ impl Moments {
 /// Where there is nothing to compare (fewer than two numbers, or all equal up to rounding) the result is
 /// 0 throughout. Returns whether that was so.
 pub fn normalize(numbers: &mut [f32], deviation: Deviation, epsilon: f64) -> bool {
-    let Moments { mean, std } = Moments::of(numbers, deviation);
-    let degenerate = std <= mean.abs().max(1.0) * f64::from(f32::EPSILON);
-    for number in numbers {
-        *number =
-            if degenerate { 0.0 } else { ((f64::from(*number) - mean) / (std + epsilon)) as f32 };
+    let moments = Moments::of(numbers, deviation);
+    if moments.is_constant() {
+        numbers.fill(0.0);
+        return true;
     }
-    degenerate
+    for number in numbers {
+        *number = ((f64::from(*number) - moments.mean) / (moments.std + epsilon)) as f32;
+    }
+    false
 }
 
 /// The share of the targets' variance that the predictions account for:
@@ -127,10 +134,9 @@ pub fn normalize(numbers: &mut [f32], deviation: Deviation, epsilon: f64) -> boo
 ///
 /// `None` where the targets do not vary.
 pub fn explained_variance(predictions: &[f32], targets: &[f32]) -> Option<f64> {
-    let variance = |numbers: &[f32]| Moments::of(numbers, Deviation::Population).std.powi(2);
     let errors: Vec<f32> = targets.iter().zip(predictions).map(|(y, v)| y - v).collect();
-    let total = variance(targets);
-    (total > 0.0).then(|| 1.0 - variance(&errors) / total)
+    let [error, total] = [&errors, targets].map(|n| Moments::of(n, Deviation::Population));
+    (!total.is_constant()).then(|| 1.0 - (error.std / total.std).powi(2))
 }
 
 #[cfg(test)]
@@ -205,5 +211,6 @@ mod tests {
         assert_eq!(explained_variance(&targets, &targets), Some(1.0));
         assert_eq!(explained_variance(&[3.0; 3], &targets), Some(0.0));
         assert_eq!(explained_variance(&[1.0, 2.0], &[5.0, 5.0]), None);
+        assert_eq!(explained_variance(&[1.0, 2.0], &[5.0, 5.0 + 1e-6]), None, "mere rounding");
     }
 }

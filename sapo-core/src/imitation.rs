@@ -36,14 +36,15 @@ impl<M: CausalLm + Module> Learner<M> {
     /// finite is left out; its report says so with its norm.
     ///
     /// # Panics
-    /// If a lesson has not one weight a token.
+    /// If a lesson has not one weight a token, or a token that the model does not have.
     pub fn imitate(
         &mut self,
         softmax: &ActionSoftmax,
         lessons: &[&Lesson],
         rate: f64,
     ) -> ImitationReport {
-        let total: f32 = lessons.iter().map(|lesson| lesson.weight()).sum();
+        let vocabulary = self.model().vocabulary();
+        let total: f32 = lessons.iter().map(|lesson| lesson.weight(vocabulary)).sum();
         if total <= 0.0 {
             return ImitationReport::default();
         }
@@ -67,9 +68,13 @@ impl<M: CausalLm + Module> Learner<M> {
 
 impl Lesson {
     /// The sum of the weights of the tokens that are predicted.
-    fn weight(&self) -> f32 {
+    fn weight(&self, vocabulary: usize) -> f32 {
         let (tokens, weights) = (self.tokens.len(), self.weights.len());
         assert_eq!(tokens, weights, "a lesson of {tokens} tokens has {weights} weights");
+        let largest = self.tokens.iter().copied().max().unwrap_or(0);
+        // Not every device notices by itself.
+        let known = (largest as usize) < vocabulary;
+        assert!(known, "token {largest} of a lesson is outside the model's {vocabulary} logits");
         self.weights.iter().skip(1).sum()
     }
 }

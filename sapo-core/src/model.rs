@@ -9,7 +9,7 @@ pub struct Placement {
     pub positions: Tensor<2, Int>,
     /// Which keys each query may not see: true hides, as everywhere in Burn. `[rows, time, keys]`,
     /// where the keys are those of the cache followed by those of this block. A query must see at
-    /// least one key, padding included.
+    /// least one key, padding included, and may see none that comes after it.
     pub hidden: Tensor<3, Bool>,
 }
 

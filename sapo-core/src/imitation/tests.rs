@@ -90,3 +90,9 @@ fn a_step_that_is_not_finite_is_left_out() {
 fn a_lesson_needs_one_weight_a_token() {
     step(&[&lesson(&[0, 1], &[1.0])], 64);
 }
+
+#[test]
+#[should_panic(expected = "token 7 of a lesson is outside the model's 7 logits")]
+fn a_lesson_of_another_vocabulary_is_refused() {
+    step(&[&lesson(&[0, 7], &[0.0, 1.0])], 64);
+}

@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::TargetSummary;
 use crate::objective::LossStatistics;
 
-/// What an update did. `docs/metrics.md` defines each number.
+/// What an update did. `docs/metrics.md` defines each number. It is written as one flat record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UpdateReport {
     /// The targets as a whole.
+    #[serde(flatten)]
     pub targets: TargetSummary,
     /// Loss statistics, averaged over the optimizer steps.
+    #[serde(flatten)]
     pub loss: LossStatistics,
     /// The largest `|log rho|` of the first optimizer step, before anything moved: how far the trainer's
     /// numbers are from the sampler's.

@@ -46,7 +46,10 @@ impl RatioStatistics {
         RatioStatistics {
             clip_fraction: weighted_sum(outside, weights),
             approximate_kl: weighted_sum(ratio - log_ratio.clone() - 1.0, weights),
-            largest_log_ratio: log_ratio.abs().max(),
+            largest_log_ratio: match log_ratio.dims() {
+                [0] => Tensor::zeros([1], &log_ratio.device()),
+                _ => log_ratio.abs().max(),
+            },
         }
     }
 }

@@ -63,7 +63,8 @@ pub fn clipped_regression(
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KlEstimator {
-    /// `-d`: unbiased, of high variance, sometimes negative.
+    /// `-d`: unbiased, of high variance, sometimes negative. As a loss on its own it does nothing on
+    /// average: the mean of its gradient over the policy's own tokens is 0.
     K1,
     /// `d^2 / 2`: biased, of low variance.
     K2,

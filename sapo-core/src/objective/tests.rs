@@ -308,6 +308,31 @@ fn an_empty_mask_is_a_zero_loss_with_a_zero_gradient() {
 }
 
 #[test]
+fn no_tokens_and_no_turns_are_a_zero_loss() {
+    let none = || constant(&[]);
+    let evaluation = Evaluation {
+        log_probs: none(),
+        entropy: none(),
+        value_logits: none(),
+        action_value_logits: none(),
+    };
+    let batch = LossBatch {
+        old_log_probs: none(),
+        reference_log_probs: Some(none()),
+        advantages: none(),
+        token_weights: none(),
+        old_values: none(),
+        value_targets: none(),
+        old_action_values: none(),
+        action_value_targets: none(),
+        turn_weights: none(),
+    };
+    let output = Objective::default().forward(evaluation, &batch);
+    assert_eq!(number(&output.loss), 0.0);
+    assert_eq!(output.parts.read(), LossStatistics::default());
+}
+
+#[test]
 fn a_ratio_beyond_all_bounds_leaves_loss_and_gradient_finite() {
     let mut case = Case::new();
     case.log_probs = vec![0.0, -500.0, 0.0, -500.0];

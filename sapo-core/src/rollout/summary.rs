@@ -13,7 +13,7 @@ pub struct RolloutSummary {
     /// Turns in them.
     pub turns: usize,
     /// Share of episodes whose task was solved.
-    pub success_rate: f64,
+    pub success: f64,
     /// Mean score of the episodes, from 0 to 1.
     pub mean_score: f64,
     /// Mean undiscounted sum of an episode's rewards.
@@ -50,7 +50,7 @@ impl Rollout {
         RolloutSummary {
             episodes: episodes.len(),
             turns,
-            success_rate: an_episode(episodes.iter().filter(|e| e.success).count() as f64),
+            success: an_episode(episodes.iter().filter(|e| e.success).count() as f64),
             mean_score: an_episode(episodes.iter().map(|e| f64::from(e.score)).sum()),
             mean_reward: an_episode(episodes.iter().map(|e| f64::from(e.total_reward())).sum()),
             mean_turns: an_episode(turns as f64),

@@ -360,7 +360,7 @@ fn a_rollout_is_summed_up_in_numbers() {
     let expected = RolloutSummary {
         episodes: 2,
         turns: 3,
-        success_rate: 0.5,
+        success: 0.5,
         mean_score: 0.75,
         mean_reward: 0.5,
         mean_turns: 1.5,
