@@ -39,7 +39,8 @@ pub struct TrainTurn {
 }
 
 impl TrainStream {
-    /// Pairs the streams of `episodes` with their targets, in order; streams without a turn are left out.
+    /// Pairs the streams of `episodes` with their targets, in order. Streams without a turn are left
+    /// out.
     ///
     /// # Errors
     /// If a turn contradicts its episode: a reply outside its stream, of no token or over another's,

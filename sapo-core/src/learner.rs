@@ -41,8 +41,8 @@ pub struct LearnerConfig {
     pub mini_batches: MiniBatches,
     /// How many tokens, padding included, are on the device at once.
     pub micro_batch_tokens: usize,
-    /// Steers the rate by the divergence of each iteration, where given. It needs at least two optimizer
-    /// steps an iteration: the first is measured before anything has moved.
+    /// Steers the rate by the divergence of each iteration, where given. It needs at least two
+    /// optimizer steps an iteration: the first is measured before anything has moved.
     pub kl_controller: Option<KlController>,
     /// Seeds the order of the streams.
     pub seed: u64,
@@ -104,8 +104,8 @@ impl<M: CausalLm + Module> Learner<M> {
     /// (`model.valid()`) it costs least.
     ///
     /// # Errors
-    /// If there is no episode, if one contradicts itself or was played with another vocabulary, or if the
-    /// algorithm needs a reference and none is given. The model is then as it was.
+    /// If there is no episode, if one contradicts itself or was played with another vocabulary, or if
+    /// the algorithm needs a reference and none is given. The model is then as it was.
     pub fn update<A: Algorithm>(
         &mut self,
         algorithm: &A,

@@ -27,7 +27,7 @@ pub struct Evaluation {
     pub action_value_logits: Tensor<1>,
 }
 
-/// What a loss compares an [`Evaluation`] with; all of it constant.
+/// What a loss compares an [`Evaluation`] with: constants, on the same device (with autodiff).
 #[derive(Clone, Debug)]
 pub struct LossBatch {
     /// `log pi_old` of each response token, in nats. `[tokens]`

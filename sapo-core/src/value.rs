@@ -160,10 +160,11 @@ pub struct ActionScores {
 }
 
 impl ActionSoftmax {
-    /// Scores one token a position, exactly over the restricted vocabulary.
+    /// Scores one token a position, exactly over the restricted vocabulary: `w` runs over
+    /// `W \ {w+, w-}`, and `z` is over the temperature.
     ///
     /// ```text
-    /// log pi(a) = z_a - log Z,   H = log Z - sum_w pi(w) z_w,   Z = sum_w exp(z_w),   w in W \ {w+, w-}
+    /// log pi(a) = z_a - log Z,   H = log Z - sum_w pi(w) z_w,   Z = sum_w exp(z_w)
     /// ```
     ///
     /// # Shapes

@@ -67,6 +67,9 @@ impl LossParts {
     }
 
     /// Brings the numbers to the host in one transfer.
+    ///
+    /// # Panics
+    /// If a part is not one number.
     pub fn read(self) -> LossStatistics {
         let RatioStatistics { clip_fraction, approximate_kl, largest_log_ratio } = self.ratio;
         let numbers = Tensor::cat(
@@ -82,17 +85,29 @@ impl LossParts {
             ],
             0,
         );
-        let mut numbers = numbers.to_data().iter::<f32>().collect::<Vec<_>>().into_iter();
-        let mut next = || numbers.next().unwrap_or(f32::NAN);
+        let numbers: Vec<f32> = numbers.to_data().iter::<f32>().collect();
+        let [
+            policy_loss,
+            value_loss,
+            action_value_loss,
+            kl,
+            entropy,
+            clip_fraction,
+            approximate_kl,
+            largest_log_ratio,
+        ] = numbers[..]
+        else {
+            panic!("8 parts of one number each became {} numbers", numbers.len());
+        };
         LossStatistics {
-            policy_loss: next(),
-            value_loss: next(),
-            action_value_loss: next(),
-            kl: next(),
-            entropy: next(),
-            clip_fraction: next(),
-            approximate_kl: next(),
-            largest_log_ratio: next(),
+            policy_loss,
+            value_loss,
+            action_value_loss,
+            kl,
+            entropy,
+            clip_fraction,
+            approximate_kl,
+            largest_log_ratio,
         }
     }
 }
