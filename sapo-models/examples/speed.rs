@@ -82,7 +82,9 @@ fn play(decoder: &Decoder, rows: usize, prompt: usize, reply: usize) {
 }
 
 fn streams(rows: usize, time: usize) -> Vec<Vec<u32>> {
-    (0..rows).map(|row| (0..time).map(|step| ((row * 31 + step * 7) % 290) as u32).collect()).collect()
+    (0..rows)
+        .map(|row| (0..time).map(|step| ((row * 31 + step * 7) % 290) as u32).collect())
+        .collect()
 }
 
 fn score(decoder: &Decoder, rows: usize, time: usize) {

@@ -12,6 +12,9 @@ use crate::rope::Rotation;
 use crate::source::{WeightSource, linear};
 use crate::wiring::Wiring;
 
+/// Stretches are not cut shorter than this.
+const SHORTEST_STRETCH: usize = 32;
+
 /// What all layers share about a block of tokens.
 pub(crate) struct Block {
     /// Sequences side by side.
@@ -56,8 +59,9 @@ impl Attention {
         let (heads, groups, head_dim) =
             (config.num_attention_heads, config.num_key_value_heads, config.head_dim);
         let (hidden, queries, keys) = (config.hidden_size, heads * head_dim, groups * head_dim);
-        let mut project =
-            |part: &str, shape, bias| linear(source, &format!("{name}.{part}"), shape, bias, device);
+        let mut project = |part: &str, shape, bias| {
+            linear(source, &format!("{name}.{part}"), shape, bias, device)
+        };
         let q_proj = project("q_proj", [hidden, queries], wiring.qkv_bias)?;
         let k_proj = project("k_proj", [hidden, keys], wiring.qkv_bias)?;
         let v_proj = project("v_proj", [hidden, keys], wiring.qkv_bias)?;
@@ -94,11 +98,17 @@ impl Attention {
 
         let queries = self.fold_groups(queries, block);
         let (keys, values) = (by_row(keys, block), by_row(values, block));
-        let (keys, values) = match cache {
-            Some(cache) => cache.append(keys, values),
-            None => (keys, values),
+        let context = match cache {
+            Some(cache) => {
+                let (keys, values) = cache.append(keys, values);
+                attend(queries, keys, values, block, Weighing::PLAIN)
+            }
+            None => {
+                let is_tracked = queries.is_tracked();
+                let weighing = if is_tracked { Weighing::WITH_GRADIENT } else { Weighing::PLAIN };
+                attend(queries, keys, values, block, weighing)
+            }
         };
-        let context = self.attend(queries, keys, values, block);
         self.o_proj.forward(self.unfold_groups(context, block))
     }
 
@@ -113,35 +123,103 @@ impl Attention {
     }
 
     /// The query heads of a group become further queries of its one key head, so that keys and values
-    /// are never copied: `[tokens, heads, head_dim]` to `[rows, groups, heads / groups * time, head_dim]`.
-    fn fold_groups(&self, queries: Tensor<3>, block: &Block) -> Tensor<4> {
-        let folded = self.heads / self.groups * block.time;
-        by_row(queries, block).reshape([block.rows, self.groups, folded, self.head_dim])
+    /// are never copied: `[tokens, heads, head_dim]` to `[rows, groups, heads / groups, time, head_dim]`.
+    fn fold_groups(&self, queries: Tensor<3>, block: &Block) -> Tensor<5> {
+        let Block { rows, time, .. } = *block;
+        let shape = [rows, self.groups, self.heads / self.groups, time, self.head_dim];
+        by_row(queries, block).reshape(shape)
     }
 
-    /// `[rows, groups, heads / groups * time, head_dim]` to `[tokens, heads * head_dim]`.
-    fn unfold_groups(&self, context: Tensor<4>, block: &Block) -> Tensor<2> {
+    /// `[rows, groups, heads / groups, time, head_dim]` to `[tokens, heads * head_dim]`.
+    fn unfold_groups(&self, context: Tensor<5>, block: &Block) -> Tensor<2> {
         let Block { rows, time, .. } = *block;
         let by_head = context.reshape([rows, self.heads, time, self.head_dim]);
         by_head.swap_dims(1, 2).reshape([rows * time, self.heads * self.head_dim])
     }
+}
 
-    /// Scaled queries against all keys.
-    fn attend(
-        &self,
-        queries: Tensor<4>,
-        keys: Tensor<4>,
-        values: Tensor<4>,
-        block: &Block,
-    ) -> Tensor<4> {
-        let Block { rows, time, .. } = *block;
-        let [_, groups, folded, _] = queries.dims();
-        let columns = keys.dims()[2];
-        let scores = queries.matmul(keys.swap_dims(2, 3));
-        let scores = scores.reshape([rows, groups, folded / time, time, columns]);
-        let weights = softmax(scores + block.bias.clone(), 4);
-        weights.reshape([rows, groups, folded, columns]).matmul(values)
+/// How `softmax(q k + bias) v` is computed.
+#[derive(Clone, Copy)]
+struct Weighing {
+    /// Scores that are held at a time, where stretches of queries are long enough to choose. Measured:
+    /// what fits the processor's cache, or with gradients what the allocator keeps for the next time.
+    scores_at_a_time: usize,
+    weigh: fn(Tensor<4>, Tensor<4>, Tensor<4>, Tensor<5>) -> Tensor<4>,
+}
+
+impl Weighing {
+    const PLAIN: Weighing = Weighing { scores_at_a_time: 2 << 20, weigh: weigh_plainly };
+    const WITH_GRADIENT: Weighing =
+        Weighing { scores_at_a_time: 6 << 20, weigh: weigh_with_gradient };
+
+    /// How many queries to take at a time.
+    fn stretch(self, heads: usize, time: usize, columns: usize) -> usize {
+        let fits = self.scores_at_a_time / (heads * columns).max(1);
+        let stretches = time.div_ceil(fits.max(SHORTEST_STRETCH)).max(1);
+        time.div_ceil(stretches).max(1)
     }
+}
+
+/// Scaled queries against all keys, a stretch of queries at a time: what comes after a stretch is hidden
+/// from it and need not be computed.
+///
+/// # Shapes
+/// - queries and output: `[rows, groups, heads / groups, time, head_dim]`
+/// - keys and values: `[rows, groups, keys, head_dim]`
+fn attend(
+    queries: Tensor<5>,
+    keys: Tensor<4>,
+    values: Tensor<4>,
+    block: &Block,
+    weighing: Weighing,
+) -> Tensor<5> {
+    let [rows, groups, share, time, head_dim] = queries.dims();
+    let columns = values.dims()[2];
+    let stretch = weighing.stretch(rows * groups * share, time, columns);
+    let mut contexts = Vec::with_capacity(time.div_ceil(stretch));
+    for start in (0..time).step_by(stretch) {
+        let length = stretch.min(time - start);
+        let seen = columns - time + start + length;
+        let queries = queries.clone().narrow(3, start, length);
+        let queries = queries.reshape([rows, groups, share * length, head_dim]);
+        let bias = block.bias.clone().narrow(3, start, length).narrow(4, 0, seen);
+        let (keys, values) = (keys.clone().narrow(2, 0, seen), values.clone().narrow(2, 0, seen));
+        let context = (weighing.weigh)(queries, keys, values, bias);
+        contexts.push(context.reshape([rows, groups, share, length, head_dim]));
+    }
+    match contexts.len() {
+        1 => contexts.remove(0),
+        _ => Tensor::cat(contexts, 3),
+    }
+}
+
+/// For forward passes without gradient.
+fn weigh_plainly(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, bias: Tensor<5>) -> Tensor<4> {
+    let scores = biased_scores(q, k, bias);
+    let [rows, groups, share, length, seen] = scores.dims();
+    softmax(scores, 4).reshape([rows, groups, share * length, seen]).matmul(v)
+}
+
+/// For passes with gradient: divided by the sum at the end, where the vectors are short, which
+/// saves passes over the scores, there and back.
+fn weigh_with_gradient(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, bias: Tensor<5>) -> Tensor<4> {
+    let scores = biased_scores(q, k, bias);
+    let [rows, groups, share, length, seen] = scores.dims();
+    let highest = scores.clone().detach().max_dim(4);
+    let weights = (scores - highest).exp().reshape([rows, groups, share * length, seen]);
+    let head_dim = v.dims()[3];
+    // A column of ones beside the values sums the weights in the same product.
+    let ones = Tensor::ones([rows, groups, seen, 1], (&v.device(), v.dtype()));
+    let sums = weights.matmul(Tensor::cat(vec![v, ones], 3));
+    sums.clone().narrow(3, 0, head_dim) / sums.narrow(3, head_dim, 1)
+}
+
+/// `[rows, groups, heads / groups, length, seen]`
+fn biased_scores(queries: Tensor<4>, keys: Tensor<4>, bias: Tensor<5>) -> Tensor<5> {
+    let [rows, groups, folded, _] = queries.dims();
+    let [_, _, _, length, seen] = bias.dims();
+    let scores = queries.matmul(keys.swap_dims(2, 3));
+    scores.reshape([rows, groups, folded / length, length, seen]) + bias
 }
 
 /// `[tokens, heads, head_dim]` to `[rows, heads, time, head_dim]`.
@@ -149,3 +227,6 @@ fn by_row(heads: Tensor<3>, block: &Block) -> Tensor<4> {
     let [_, count, head_dim] = heads.dims();
     heads.reshape([block.rows, block.time, count, head_dim]).swap_dims(1, 2)
 }
+
+#[cfg(test)]
+mod tests;

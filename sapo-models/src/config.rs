@@ -279,22 +279,30 @@ impl Keys<'_> {
 
     fn refuse_what_is_not_implemented(&self) -> Result<(), ModelError> {
         if let Some(activation) = self.value("hidden_act").filter(|act| *act != "silu") {
-            return self.refuse("hidden_act", format!("is {activation}; only \"silu\" is implemented"));
+            return self
+                .refuse("hidden_act", format!("is {activation}; only \"silu\" is implemented"));
         }
         let window = self.value("sliding_window");
         if self.flag("use_sliding_window")? && window.is_some() {
-            return self.refuse("use_sliding_window", "is true; only full attention is implemented".into());
+            return self.refuse(
+                "use_sliding_window",
+                "is true; only full attention is implemented".into(),
+            );
         }
         let layer_types = self.value("layer_types").and_then(Value::as_array);
-        let odd_layer = layer_types.and_then(|types| types.iter().find(|kind| *kind != "full_attention"));
+        let odd_layer =
+            layer_types.and_then(|types| types.iter().find(|kind| *kind != "full_attention"));
         if let Some(kind) = odd_layer {
             return self.refuse(
                 "layer_types",
                 format!("has {kind}; only \"full_attention\" is implemented"),
             );
         }
-        if let Some(factor) = self.value("partial_rotary_factor").filter(|factor| factor.as_f64() != Some(1.0)) {
-            return self.refuse("partial_rotary_factor", format!("is {factor}; only 1 is implemented"));
+        if let Some(factor) =
+            self.value("partial_rotary_factor").filter(|factor| factor.as_f64() != Some(1.0))
+        {
+            return self
+                .refuse("partial_rotary_factor", format!("is {factor}; only 1 is implemented"));
         }
         self.refuse_scaled_rope("rope_scaling")?;
         self.refuse_scaled_rope("rope_parameters")
@@ -314,13 +322,15 @@ impl Keys<'_> {
     }
 
     fn rope_theta(&self) -> Result<f64, ModelError> {
-        let inner = self.value("rope_parameters").and_then(|parameters| parameters.get("rope_theta"));
+        let inner =
+            self.value("rope_parameters").and_then(|parameters| parameters.get("rope_theta"));
         match inner.or_else(|| self.value("rope_theta")).map(Value::as_f64) {
             Some(Some(theta)) => Ok(theta),
             Some(None) => self.refuse("rope_theta", "is not a number".into()),
             None => self.refuse(
                 "rope_theta",
-                "is missing, at the top level and in `rope_parameters`; no default would be safe".into(),
+                "is missing, at the top level and in `rope_parameters`; no default would be safe"
+                    .into(),
             ),
         }
     }

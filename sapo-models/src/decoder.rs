@@ -55,7 +55,12 @@ impl Layer {
         })
     }
 
-    fn forward(&self, stream: Tensor<2>, block: &Block, cache: Option<&mut LayerCache>) -> Tensor<2> {
+    fn forward(
+        &self,
+        stream: Tensor<2>,
+        block: &Block,
+        cache: Option<&mut LayerCache>,
+    ) -> Tensor<2> {
         let normed = self.input_layernorm.forward(stream.clone());
         let stream = self.self_attn.forward(normed, block, cache) + stream;
         let normed = self.post_attention_layernorm.forward(stream.clone());

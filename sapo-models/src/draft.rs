@@ -21,7 +21,9 @@ impl Reader<'_> {
     pub(crate) fn value(&self, logits: &[f32]) -> f32 {
         let difference =
             |tokens: ValueTokens| logits[tokens.plus() as usize] - logits[tokens.minus() as usize];
-        self.sampling.value_tokens.map_or(0.0, |tokens| self.readout.read_scalar(difference(tokens)))
+        self.sampling
+            .value_tokens
+            .map_or(0.0, |tokens| self.readout.read_scalar(difference(tokens)))
     }
 }
 

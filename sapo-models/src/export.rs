@@ -187,7 +187,8 @@ fn write_aside(
     let aside = aside(path);
     // Made once in the ordinary way, to learn which permissions a new file gets here: the library
     // makes its files private.
-    let usual = File::create(&aside).and_then(|file| file.metadata()).map_err(ModelError::io(&aside))?;
+    let usual =
+        File::create(&aside).and_then(|file| file.metadata()).map_err(ModelError::io(&aside))?;
     let tensors = parameters.into_iter().map(|parameter| {
         let NamedParameter { name, shape, values } = parameter;
         (name, Encoded::new(shape, &values, stored))
@@ -248,7 +249,8 @@ fn remove_others(dir: &Path, names: &[String]) -> Result<(), ModelError> {
         let entry = entry.map_err(ModelError::io(dir))?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_shard = name.starts_with("model-") && name.ends_with(".safetensors");
-        let is_weights = is_shard || name == SINGLE_FILE || (name == INDEX_FILE && names.len() == 1);
+        let is_weights =
+            is_shard || name == SINGLE_FILE || (name == INDEX_FILE && names.len() == 1);
         if is_weights && !names.contains(&name) {
             std::fs::remove_file(entry.path()).map_err(ModelError::io(&entry.path()))?;
         }

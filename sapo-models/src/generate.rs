@@ -80,7 +80,9 @@ pub enum GenerateError {
         limit: usize,
     },
     /// A prompt continues a stream that is not there.
-    #[error("slot {slot}: the prompt continues a stream, but none was begun; begin with a fresh prompt")]
+    #[error(
+        "slot {slot}: the prompt continues a stream, but none was begun; begin with a fresh prompt"
+    )]
     NoStream {
         /// The conversation.
         slot: usize,
@@ -98,7 +100,9 @@ pub enum GenerateError {
         slot: usize,
     },
     /// The codec made a token that the model has no row for.
-    #[error("slot {slot}: token {token} is outside the model's {vocabulary} rows; the tokenizer is another model's")]
+    #[error(
+        "slot {slot}: token {token} is outside the model's {vocabulary} rows; the tokenizer is another model's"
+    )]
     TokenOutside {
         /// The conversation.
         slot: usize,
@@ -116,7 +120,9 @@ pub enum GenerateError {
         source: CodecError,
     },
     /// The model computed a NaN or an infinity.
-    #[error("slot {slot}: the model's logits are not finite; the weights have diverged, go back to a checkpoint")]
+    #[error(
+        "slot {slot}: the model's logits are not finite; the weights have diverged, go back to a checkpoint"
+    )]
     NotFinite {
         /// The conversation.
         slot: usize,

@@ -55,7 +55,5 @@ pub use sample::{Drawn, NotFinite, Sampling};
 pub use score::{StreamScores, place_right_padded, score_streams};
 pub use small_chat::small_codec;
 pub use tokenizer::{Specials, Tokenizer, TokenizerError};
-pub use value_rows::{
-    Reservation, ValueRows, append_rows, reserve_value_tokens, start_value_rows,
-};
+pub use value_rows::{Reservation, ValueRows, append_rows, reserve_value_tokens, start_value_rows};
 pub use word_tokenizer::WordTokenizerConfig;

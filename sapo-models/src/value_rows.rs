@@ -52,7 +52,8 @@ pub fn reserve_value_tokens(
     tokenizer_max_id: u32,
 ) -> Result<Reservation, ModelError> {
     let spare = vocabulary.saturating_sub(tokenizer_max_id as usize + 1);
-    let after = if spare >= 2 { vocabulary } else { vocabulary.max(tokenizer_max_id as usize + 1) + 2 };
+    let after =
+        if spare >= 2 { vocabulary } else { vocabulary.max(tokenizer_max_id as usize + 1) + 2 };
     let tokens = ValueTokens::new(after as u32 - 1, after as u32 - 2, after)?;
     Ok(if spare >= 2 { Reservation::Spare(tokens) } else { Reservation::Appended(tokens) })
 }

@@ -54,7 +54,12 @@ impl Weights {
         if single.exists() {
             let shard = Shard::open(&single)?;
             let places = shard.metadata.offset_keys().into_iter().map(|name| (name, 0)).collect();
-            return Ok(Weights { path: single, shards: vec![shard], places, taken: BTreeSet::new() });
+            return Ok(Weights {
+                path: single,
+                shards: vec![shard],
+                places,
+                taken: BTreeSet::new(),
+            });
         }
         if index.exists() {
             return Self::open_shards(dir, &index);
@@ -102,7 +107,10 @@ impl Weights {
             Some((name, &shard)) => Err(ModelError::UnexpectedTensor {
                 path: self.shards[shard].path.clone(),
                 tensor: name.clone(),
-                shape: self.shards[shard].metadata.info(name).map_or(vec![], |info| info.shape.clone()),
+                shape: self.shards[shard]
+                    .metadata
+                    .info(name)
+                    .map_or(vec![], |info| info.shape.clone()),
             }),
         }
     }
@@ -179,7 +187,11 @@ fn widen(bytes: &[u8], dtype: Dtype) -> Option<Vec<f32>> {
     match dtype {
         Dtype::F32 => {
             let words = bytes.chunks_exact(4);
-            Some(words.map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+            Some(
+                words
+                    .map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+                    .collect(),
+            )
         }
         Dtype::BF16 => Some(halves().map(|pair| bf16::from_le_bytes(pair).to_f32()).collect()),
         Dtype::F16 => Some(halves().map(|pair| f16::from_le_bytes(pair).to_f32()).collect()),

@@ -28,7 +28,8 @@ fn assert_refused(changes: Value, key: &str, problem: &str) {
 #[test]
 fn both_forms_of_the_rotary_base_are_read() {
     assert_eq!(with(json!({})).unwrap().rope_theta, 1e6);
-    let newer = json!({"rope_theta": null, "rope_parameters": {"rope_type": "default", "rope_theta": 1e5}});
+    let newer =
+        json!({"rope_theta": null, "rope_parameters": {"rope_type": "default", "rope_theta": 1e5}});
     assert_eq!(with(newer).unwrap().rope_theta, 1e5);
     let older = json!({"rope_scaling": {"type": "default"}});
     assert_eq!(with(older).unwrap().rope_theta, 1e6);

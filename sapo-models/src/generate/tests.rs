@@ -157,8 +157,12 @@ fn a_reply_does_not_depend_on_its_neighbours() {
         .collect();
     let together = act(&mut generator(&decoder), &prompts, 7).unwrap();
     for (prompt, reply) in prompts.iter().zip(together) {
-        let alone = act(&mut generator(&decoder), std::slice::from_ref(prompt), 7).unwrap().remove(0);
-        assert_eq!((alone.tokens, alone.finish, alone.text), (reply.tokens, reply.finish, reply.text));
+        let alone =
+            act(&mut generator(&decoder), std::slice::from_ref(prompt), 7).unwrap().remove(0);
+        assert_eq!(
+            (alone.tokens, alone.finish, alone.text),
+            (reply.tokens, reply.finish, reply.text)
+        );
     }
 }
 
@@ -194,7 +198,8 @@ fn an_end_that_was_not_sampled_is_context() {
 #[test]
 fn the_value_is_that_of_a_reply_and_reading_it_changes_nothing() {
     let decoder = tiny(Family::Qwen2, 5);
-    let (fresh, more) = (Prompt::Fresh(message(&[9, 10])), Prompt::Continue(message(&[11, 12, 13])));
+    let (fresh, more) =
+        (Prompt::Fresh(message(&[9, 10])), Prompt::Continue(message(&[11, 12, 13])));
     let mut read = generator(&decoder);
     let mut unread = generator(&decoder);
     for prompt in [fresh, more] {

@@ -76,7 +76,8 @@ fn value_tokens_are_kept_in_the_folder() {
 fn a_missing_tensor_is_named_with_its_shape() {
     let dir = saved(&model(Family::Qwen2, true), usize::MAX);
     reconfigure(dir.path(), "num_hidden_layers", json!(3));
-    let expected = ["model.safetensors", "model.layers.2.input_layernorm.weight", "[16]", "missing"];
+    let expected =
+        ["model.safetensors", "model.layers.2.input_layernorm.weight", "[16]", "missing"];
     assert_mentions(&message(dir.path()), &expected);
     reconfigure(dir.path(), "num_hidden_layers", json!(2));
     reconfigure(dir.path(), "tie_word_embeddings", json!(false));
@@ -133,7 +134,10 @@ fn a_file_that_was_cut_short_is_refused() {
     let bytes = fs::read(&path).unwrap();
     for length in [0, 4, 100, bytes.len() - 1] {
         fs::write(&path, &bytes[..length]).unwrap();
-        assert_mentions(&message(dir.path()), &["model.safetensors", "not a whole safetensors file"]);
+        assert_mentions(
+            &message(dir.path()),
+            &["model.safetensors", "not a whole safetensors file"],
+        );
     }
 }
 
