@@ -1,0 +1,180 @@
+//! The model of a run with all that belongs to it: tokenizer, template, value tokens.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use burn::prelude::*;
+use jiff::Zoned;
+use sapo_core::algorithm::Sapo;
+use sapo_core::objective::Objective;
+use sapo_core::value::{ActionSoftmax, Readout, ValueTokens};
+use sapo_models::{
+    ChatCodec, Decoder, Family, Generator, GeneratorConfig, Model, ModelConfig, Reservation,
+    ResidualInit, Sampling, StoredType, ValueMetadata, WordTokenizerConfig, append_rows,
+    load_model, new_model, reserve_value_tokens, save_model, small_codec, start_value_rows,
+};
+
+use crate::config::{ModelSection, RolloutSection, RunConfig, SapoSection};
+
+/// A language model that can play and be trained.
+pub(crate) struct Agent {
+    pub(crate) config: ModelConfig,
+    pub(crate) decoder: Decoder,
+    pub(crate) codec: ChatCodec,
+    pub(crate) value: ValueMetadata,
+}
+
+impl Agent {
+    /// The agent that a run starts from: a model folder, or a new model whose words are those of
+    /// `corpus`.
+    pub(crate) fn start(
+        config: &RunConfig,
+        device: &Device,
+        corpus: impl FnOnce() -> Result<Vec<String>>,
+    ) -> Result<Self> {
+        let readout = readout(&config.sapo);
+        match &config.model.path {
+            Some(path) => Self::from_folder(path, &config.model, Some(readout), device),
+            None => Self::small(&config.model, readout, config.seed, device, &corpus()?),
+        }
+    }
+
+    /// Reads a model folder. A folder that this program wrote names its value tokens; in others two
+    /// entries are reserved.
+    pub(crate) fn from_folder(
+        folder: &Path,
+        section: &ModelSection,
+        readout: Option<Readout>,
+        device: &Device,
+    ) -> Result<Self> {
+        let codec = ChatCodec::from_folder(folder, Zoned::now().datetime())?;
+        let Model { mut config, mut decoder, value } = load_model(folder, device)?;
+        let highest = codec.tokenizer().highest_id();
+        let value = match (value, section.value_tokens) {
+            (Some(value), None) => {
+                ValueMetadata::new(value.value_tokens, readout.unwrap_or(value.readout))
+            }
+            (_, chosen) => {
+                let tokens = match chosen {
+                    Some(ids) => chosen_tokens(ids, &codec, config.vocab_size)?,
+                    None => {
+                        let reservation = reserve_value_tokens(config.vocab_size, highest)?;
+                        if let Reservation::Appended(tokens) = reservation {
+                            let rows = tokens.plus().max(tokens.minus()) as usize + 1;
+                            decoder = append_rows(decoder, &mut config, rows);
+                        }
+                        reservation.tokens()
+                    }
+                };
+                decoder = start_value_rows(decoder, tokens, section.value_rows);
+                ValueMetadata::new(tokens, readout.unwrap_or_default())
+            }
+        };
+        Ok(Agent { config, decoder, codec, value })
+    }
+
+    fn small(
+        section: &ModelSection,
+        readout: Readout,
+        seed: u64,
+        device: &Device,
+        corpus: &[String],
+    ) -> Result<Self> {
+        let texts = corpus.iter().map(String::as_str);
+        let codec = small_codec(texts, WordTokenizerConfig::default())?;
+        let words = codec.tokenizer().highest_id() as usize + 1;
+        let ModelSection { hidden, layers, heads, kv_heads, intermediate, .. } = *section;
+        let shape = [heads, kv_heads];
+        let config =
+            ModelConfig::new(Family::Qwen2, words + 2, hidden, intermediate, layers, shape);
+        config.check().context("the [model] section")?;
+        let decoder = new_model(&config, ResidualInit::Scaled, seed, device)?;
+        let tokens =
+            reserve_value_tokens(config.vocab_size, codec.tokenizer().highest_id())?.tokens();
+        let decoder = start_value_rows(decoder, tokens, section.value_rows);
+        Ok(Agent { config, decoder, codec, value: ValueMetadata::new(tokens, readout) })
+    }
+
+    /// The distribution over actions at a sampling temperature.
+    pub(crate) fn softmax(&self, temperature: f32) -> ActionSoftmax {
+        ActionSoftmax { value_tokens: Some(self.value.value_tokens), temperature }
+    }
+
+    /// SAPO over this agent's vocabulary.
+    pub(crate) fn sapo(&self, section: &SapoSection, temperature: f32) -> Sapo {
+        Sapo {
+            discount: section.discount,
+            max_return: section.max_return,
+            invalid_action_penalty: section.invalid_action_penalty,
+            truncation: section.truncation,
+            normalization: section.normalization,
+            objective: Objective {
+                clip: section.clip,
+                value_coefficient: section.value_coefficient,
+                action_value_coefficient: section.action_value_coefficient,
+                value_clip: section.value_clip,
+                action_value_clip: section.action_value_clip,
+                kl_coefficient: section.kl_coefficient,
+                kl_estimator: section.kl_estimator,
+                entropy_coefficient: section.entropy_coefficient,
+                readout: readout(section),
+            },
+            softmax: self.softmax(temperature),
+        }
+    }
+
+    /// A player with the weights of `decoder`.
+    pub(crate) fn generator(
+        &self,
+        decoder: &Decoder,
+        section: &RolloutSection,
+        temperature: f32,
+    ) -> Generator<ChatCodec> {
+        let positions = self.config.max_position_embeddings;
+        let config = GeneratorConfig {
+            sampling: Sampling {
+                temperature,
+                value_tokens: Some(self.value.value_tokens),
+                ..Sampling::default()
+            },
+            readout: self.value.readout,
+            max_new_tokens: section.max_new_tokens,
+            max_prompt_tokens: section.max_prompt_tokens,
+            ..GeneratorConfig::new(positions)
+        };
+        Generator::new(decoder, self.codec.clone(), config)
+    }
+
+    /// Writes a model folder with the weights of `decoder`.
+    pub(crate) fn save(&self, decoder: &Decoder, folder: &Path) -> Result<()> {
+        let model = Model {
+            config: self.config.clone(),
+            decoder: decoder.valid(),
+            value: Some(self.value),
+        };
+        save_model(folder, &model, StoredType::F32)?;
+        self.codec.save(folder)?;
+        Ok(())
+    }
+}
+
+fn readout(section: &SapoSection) -> Readout {
+    Readout { kind: section.readout, temperature: section.readout_temperature }
+}
+
+fn chosen_tokens(
+    [plus, minus]: [u32; 2],
+    codec: &ChatCodec,
+    vocabulary: usize,
+) -> Result<ValueTokens> {
+    for id in [plus, minus] {
+        if let Some(text) = codec.tokenizer().token(id) {
+            bail!(
+                "model.value_tokens: the tokenizer uses {id} for {text:?}; choose ids above {}, or \
+                 leave the key out",
+                codec.tokenizer().highest_id()
+            );
+        }
+    }
+    Ok(ValueTokens::new(plus, minus, vocabulary)?)
+}

@@ -1,0 +1,57 @@
+//! `sapo train`.
+
+use anyhow::Result;
+
+use crate::cli::{Setting, TrainArgs};
+use crate::config::{ConfigSource, load};
+use crate::interrupt::Interrupt;
+use crate::output::{Format, percent, print_result, talk};
+use crate::run_folder::RunFolder;
+use crate::trainer::{StopAfter, Summary, Trainer};
+
+/// Trains, from a configuration or on from a run's folder.
+pub(crate) fn run(args: TrainArgs, format: Format) -> Result<()> {
+    let stop = StopAfter(args.stop_after);
+    let interrupt = Interrupt::listen()?;
+    let trainer = match &args.resume {
+        Some(path) => {
+            let (folder, config) = RunFolder::open(path)?;
+            Some(Trainer::resume(config, folder, interrupt)?)
+        }
+        None => start(args, interrupt)?,
+    };
+    let Some(trainer) = trainer else {
+        talk("interrupted before the first iteration; nothing was learned that could be kept");
+        return Ok(());
+    };
+    let summary = trainer.run(stop)?;
+    print_result(format, &summary, describe)
+}
+
+fn start(args: TrainArgs, interrupt: Interrupt) -> Result<Option<Trainer>> {
+    let flag =
+        |key: &str, value: Option<String>| value.map(|value| Setting { key: key.into(), value });
+    let mut set = args.set;
+    set.extend(flag("device", args.device));
+    set.extend(flag("algorithm", args.algorithm));
+    let config = load(&ConfigSource { file: args.config, set })?;
+    let folder = RunFolder::create(args.out.as_deref(), &config)?;
+    talk(format!("run folder: {}", folder.path().display()));
+    Trainer::start(config, folder, interrupt)
+}
+
+fn describe(summary: &Summary) -> String {
+    let Summary { run, success_before, success_after, iterations, seconds, .. } = summary;
+    if summary.interrupted {
+        let run = run.display();
+        return format!(
+            "ended after {iterations} iterations; go on with: sapo train --resume {run}"
+        );
+    }
+    format!(
+        "success on held-out tasks {} -> {} in {iterations} iterations and {seconds:.0} s; model in {}",
+        percent(*success_before),
+        percent(*success_after),
+        run.join("model").display()
+    )
+}

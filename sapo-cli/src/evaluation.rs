@@ -1,0 +1,100 @@
+//! Success on held-out tasks.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use anyhow::{Result, ensure};
+use sapo_core::env::Dialogue;
+use sapo_core::episode::Episode;
+use sapo_core::rollout::{self, Progress, RolloutConfig};
+use sapo_models::Decoder;
+use serde::Serialize;
+
+use crate::agent::Agent;
+use crate::config::RolloutSection;
+use crate::world::TaskSet;
+
+/// Success of some episodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Tally {
+    /// The share that was solved.
+    pub(crate) success: f64,
+    /// How many there were.
+    pub(crate) episodes: usize,
+}
+
+impl Tally {
+    fn of<'a>(episodes: impl IntoIterator<Item = &'a Episode>) -> Self {
+        let (mut solved, mut count) = (0, 0);
+        for episode in episodes {
+            solved += usize::from(episode.success);
+            count += 1;
+        }
+        Tally { success: solved as f64 / count.max(1) as f64, episodes: count }
+    }
+}
+
+/// What an evaluation found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Evaluation {
+    /// All episodes.
+    #[serde(flatten)]
+    pub(crate) all: Tally,
+    /// Episodes by type of task.
+    pub(crate) by_type: BTreeMap<String, Tally>,
+    /// Turns an episode.
+    pub(crate) mean_turns: f64,
+    /// The split that was played.
+    pub(crate) split: String,
+}
+
+/// How an evaluation is played.
+pub(crate) struct Settings<'a> {
+    pub(crate) rollout: &'a RolloutSection,
+    pub(crate) temperature: f32,
+    pub(crate) seed: u64,
+}
+
+/// Plays every task of `tasks` once with the weights of `decoder`; `None` if it was ended early.
+pub(crate) fn evaluate(
+    agent: &Agent,
+    decoder: &Decoder,
+    tasks: &TaskSet,
+    split: &str,
+    settings: &Settings<'_>,
+    observe: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Option<Evaluation>> {
+    let mut generator = agent.generator(decoder, settings.rollout, settings.temperature);
+    let dialogues: Vec<Box<dyn Dialogue>> =
+        (0..tasks.len()).map(|task| tasks.dialogue(task)).collect::<Result<_>>()?;
+    let config = RolloutConfig {
+        slots: settings.rollout.slots,
+        seed: settings.seed,
+        retries: settings.rollout.retries,
+        bootstrap: false,
+    };
+    let played = rollout::play(&mut generator, dialogues, config, observe)?;
+    if played.interrupted {
+        return Ok(None);
+    }
+    ensure!(
+        !played.episodes.is_empty(),
+        "no episode of split {split:?} came to an end; the last fault: {}",
+        played.faults.last().map_or("none".into(), ToString::to_string)
+    );
+    Ok(Some(summarize(&played.episodes, split)))
+}
+
+fn summarize(episodes: &[Episode], split: &str) -> Evaluation {
+    let mut by_type: BTreeMap<String, Vec<&Episode>> = BTreeMap::new();
+    for episode in episodes {
+        by_type.entry(episode.kind.clone()).or_default().push(episode);
+    }
+    let turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
+    Evaluation {
+        all: Tally::of(episodes),
+        by_type: by_type.into_iter().map(|(kind, episodes)| (kind, Tally::of(episodes))).collect(),
+        mean_turns: turns as f64 / episodes.len().max(1) as f64,
+        split: split.to_owned(),
+    }
+}

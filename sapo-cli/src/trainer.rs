@@ -1,0 +1,385 @@
+//! A run from its start to its end: warm start, evaluation, iterations, evaluation.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use burn::prelude::*;
+use sapo_core::algorithm::Sapo;
+use sapo_core::env::Dialogue;
+use sapo_core::learner::{Learner, LearnerConfig, MiniBatches};
+use sapo_core::rollout::{self, RolloutConfig};
+use sapo_core::schedule::{KlController, Schedule};
+use sapo_core::{algorithm::Truncation, seed};
+use sapo_models::Decoder;
+use serde::Serialize;
+
+use crate::agent::Agent;
+use crate::config::{DeviceName, RunConfig};
+use crate::evaluation::{Evaluation, Settings, Tally, evaluate};
+use crate::interrupt::Interrupt;
+use crate::metrics;
+use crate::output::{percent, progress_bar, talk};
+use crate::run_folder::{RunFolder, RunState};
+use crate::warm_start;
+use crate::world::{TaskSet, Use};
+
+/// Sets apart the randomness of a run's parts.
+const TASKS: u64 = 2;
+const ROLLOUT: u64 = 3;
+const EVALUATION: u64 = 4;
+/// Iterations between checkpoints.
+const CHECKPOINT_EVERY: usize = 5;
+
+/// What a run came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    pub(crate) run: PathBuf,
+    pub(crate) success_before: f64,
+    pub(crate) success_after: f64,
+    pub(crate) episodes: usize,
+    pub(crate) iterations: usize,
+    pub(crate) seconds: f64,
+    pub(crate) interrupted: bool,
+    pub(crate) seed: u64,
+    /// Held-out success at the end, by split.
+    pub(crate) evaluations: BTreeMap<String, Evaluation>,
+}
+
+/// A run under way.
+pub(crate) struct Trainer {
+    config: RunConfig,
+    folder: RunFolder,
+    interrupt: Interrupt,
+    clock: Instant,
+    agent: Agent,
+    learner: Learner<Decoder>,
+    reference: Option<Decoder>,
+    sapo: Sapo,
+    tasks: TaskSet,
+    held_out: TaskSet,
+    state: RunState,
+}
+
+/// How long a call of [`Trainer::run`] goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StopAfter(pub(crate) Option<usize>);
+
+impl Trainer {
+    /// Sets a new run up, warm start included; `None` if that was interrupted.
+    pub(crate) fn start(
+        config: RunConfig,
+        folder: RunFolder,
+        interrupt: Interrupt,
+    ) -> Result<Option<Self>> {
+        let clock = Instant::now();
+        let device = device(config.device);
+        let (tasks, held_out) = task_sets(&config)?;
+        let mut agent = Agent::start(&config, &device, || warm_start::corpus(&config))?;
+        warm_up(&config, &mut agent, &interrupt)?;
+        if interrupt.is_asked() {
+            return Ok(None);
+        }
+        agent.save(&agent.decoder, &folder.start_model())?;
+        let learner = Learner::new(agent.decoder.clone(), learner_config(&config));
+        let state = RunState { rate_scale: 1.0, ..RunState::default() };
+        let mut trainer = Self::assemble(
+            config, folder, interrupt, clock, agent, learner, tasks, held_out, state,
+        );
+        let Some(before) = trainer.evaluate_held_out()? else { return Ok(None) };
+        talk(format!("before: {}", describe(&before)));
+        trainer.state.success_before = before.all.success;
+        trainer.state.seconds = clock.elapsed().as_secs_f64();
+        trainer.folder.save_checkpoint(&trainer.learner, &trainer.state)?;
+        Ok(Some(trainer))
+    }
+
+    /// Goes on with a run from its newest checkpoint.
+    pub(crate) fn resume(
+        config: RunConfig,
+        folder: RunFolder,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
+        let clock = Instant::now();
+        let device = device(config.device);
+        let (tasks, held_out) = task_sets(&config)?;
+        let (checkpoint, state) = folder.newest_checkpoint()?;
+        let start = folder.start_model();
+        let agent = Agent::from_folder(&start, &config.model, None, &device)?;
+        let learner = Learner::new(agent.decoder.clone(), learner_config(&config));
+        let mut learner = learner.load(&checkpoint)?;
+        learner.set_rate_scale(state.rate_scale);
+        folder.rewind_metrics(state.iteration)?;
+        talk(format!("resumed after iteration {}", state.iteration));
+        Ok(Self::assemble(config, folder, interrupt, clock, agent, learner, tasks, held_out, state))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a run's parts, joined in one place")]
+    fn assemble(
+        config: RunConfig,
+        folder: RunFolder,
+        interrupt: Interrupt,
+        clock: Instant,
+        agent: Agent,
+        learner: Learner<Decoder>,
+        tasks: TaskSet,
+        held_out: TaskSet,
+        state: RunState,
+    ) -> Self {
+        let sapo = agent.sapo(&config.sapo, config.rollout.temperature);
+        let reference = (sapo.objective.kl_coefficient != 0.0).then(|| agent.decoder.valid());
+        Trainer {
+            config,
+            folder,
+            interrupt,
+            clock,
+            agent,
+            learner,
+            reference,
+            sapo,
+            tasks,
+            held_out,
+            state,
+        }
+    }
+
+    /// Iterates to the end of the run, of `stop`, or to an interruption.
+    pub(crate) fn run(mut self, stop: StopAfter) -> Result<Summary> {
+        let spent_before = self.state.seconds;
+        let first = self.state.iteration;
+        let end =
+            stop.0.map_or(self.config.iterations, |more| self.config.iterations.min(first + more));
+        while self.state.iteration < end && !self.interrupt.is_asked() {
+            if !self.iterate()? {
+                break;
+            }
+            self.state.seconds = spent_before + self.clock.elapsed().as_secs_f64();
+            if self.state.iteration.is_multiple_of(CHECKPOINT_EVERY) {
+                self.folder.save_checkpoint(&self.learner, &self.state)?;
+            }
+        }
+        self.folder.save_checkpoint(&self.learner, &self.state)?;
+        self.agent.save(self.learner.model(), &self.folder.model())?;
+        let is_whole = self.state.iteration >= self.config.iterations;
+        let evaluations = if is_whole { self.final_evaluations()? } else { BTreeMap::new() };
+        self.state.seconds = spent_before + self.clock.elapsed().as_secs_f64();
+        self.summarize(evaluations)
+    }
+
+    /// One iteration; false if it was interrupted before its update.
+    fn iterate(&mut self) -> Result<bool> {
+        let iteration = self.state.iteration;
+        let tasks_seed = seed::derive(self.config.seed, &[TASKS]);
+        let dialogues: Vec<Box<dyn Dialogue>> = self
+            .tasks
+            .draw(iteration, self.config.episodes, tasks_seed)
+            .into_iter()
+            .map(|task| self.tasks.dialogue(task))
+            .collect::<Result<_>>()?;
+        let section = &self.config.rollout;
+        let mut actor = self.agent.generator(self.learner.model(), section, section.temperature);
+        let config = RolloutConfig {
+            slots: section.slots,
+            seed: seed::derive(self.config.seed, &[ROLLOUT, iteration as u64]),
+            retries: section.retries,
+            bootstrap: self.config.sapo.truncation == Truncation::Bootstrap,
+        };
+        let rollout = rollout::play(&mut actor, dialogues, config, |_| self.interrupt.flow())?;
+        drop(actor);
+        if rollout.interrupted {
+            return Ok(false);
+        }
+        if rollout.episodes.is_empty() {
+            let fault = rollout.faults.last().map_or("none".into(), ToString::to_string);
+            bail!("iteration {}: every episode failed; the last fault: {fault}", iteration + 1);
+        }
+        let clock = Instant::now();
+        let update = self.learner.update(
+            &self.sapo,
+            &rollout.episodes,
+            self.reference.as_ref(),
+            iteration,
+        )?;
+        self.state.iteration += 1;
+        self.state.episodes += rollout.episodes.len();
+        self.state.rate_scale = self.learner.rate_scale();
+        let line = metrics::line(self.state.iteration, &rollout, &update, clock.elapsed());
+        self.folder.append_metrics(&line)?;
+        self.folder.write_episodes(self.state.iteration, &rollout.episodes, &self.agent.codec)?;
+        self.report(&line);
+        self.evaluate_in_between()?;
+        Ok(true)
+    }
+
+    fn report(&self, line: &serde_json::Value) {
+        let number = |key: &str| line[key].as_f64().unwrap_or(f64::NAN);
+        talk(format!(
+            "iteration {:>3}/{}  success {}  turns {:.1}  invalid {}  entropy {:.3}  KL {:.4}  \
+             explained V {:.2} Q {:.2}  rate {:.1e}  {:.1} s + {:.1} s",
+            self.state.iteration,
+            self.config.iterations,
+            percent(number("success")),
+            number("mean_turns"),
+            percent(number("invalid_share")),
+            number("entropy"),
+            number("approximate_kl"),
+            number("value_explained_variance"),
+            number("action_value_explained_variance"),
+            number("learning_rate"),
+            number("actor_seconds") + number("world_seconds"),
+            number("update_seconds"),
+        ));
+    }
+
+    fn evaluate_in_between(&self) -> Result<()> {
+        let every = self.config.evaluation.every;
+        let iteration = self.state.iteration;
+        if every == 0 || iteration % every != 0 || iteration == self.config.iterations {
+            return Ok(());
+        }
+        if let Some(found) = self.evaluate_held_out()? {
+            talk(format!("held out: {}", describe(&found)));
+            let line = serde_json::json!({ "iteration": iteration, "held_out": found });
+            self.folder.append_metrics(&line)?;
+        }
+        Ok(())
+    }
+
+    fn evaluate_held_out(&self) -> Result<Option<Evaluation>> {
+        self.evaluate(&self.held_out, &self.config.env.eval_split)
+    }
+
+    fn evaluate(&self, tasks: &TaskSet, split: &str) -> Result<Option<Evaluation>> {
+        let settings = Settings {
+            rollout: &self.config.rollout,
+            temperature: self.config.evaluation.temperature,
+            seed: seed::derive(self.config.seed, &[EVALUATION]),
+        };
+        let bar = progress_bar(tasks.len() as u64, "evaluating");
+        let found = evaluate(&self.agent, self.learner.model(), tasks, split, &settings, |done| {
+            bar.set_position(done.finished as u64);
+            self.interrupt.flow()
+        });
+        bar.finish_and_clear();
+        found
+    }
+
+    fn final_evaluations(&self) -> Result<BTreeMap<String, Evaluation>> {
+        let mut found = BTreeMap::new();
+        if let Some(after) = self.evaluate_held_out()? {
+            talk(format!("after: {}", describe(&after)));
+            found.insert(after.split.clone(), after);
+        }
+        for split in &self.config.evaluation.more_splits {
+            let tasks =
+                TaskSet::evaluation(&self.config.env, split, self.config.evaluation.episodes)?;
+            if let Some(after) = self.evaluate(&tasks, split)? {
+                talk(format!("after: {}", describe(&after)));
+                found.insert(split.clone(), after);
+            }
+        }
+        Ok(found)
+    }
+
+    fn summarize(self, evaluations: BTreeMap<String, Evaluation>) -> Result<Summary> {
+        let after = evaluations.get(&self.config.env.eval_split);
+        let summary = Summary {
+            run: self.folder.path().to_owned(),
+            success_before: self.state.success_before,
+            success_after: after.map_or(f64::NAN, |after| after.all.success),
+            episodes: self.state.episodes,
+            iterations: self.state.iteration,
+            seconds: self.state.seconds,
+            interrupted: after.is_none(),
+            seed: self.config.seed,
+            evaluations,
+        };
+        self.folder.write_summary(&serde_json::to_value(&summary)?)?;
+        Ok(summary)
+    }
+}
+
+fn task_sets(config: &RunConfig) -> Result<(TaskSet, TaskSet)> {
+    let share = if config.warm_start.steps == 0 { 0.0 } else { config.warm_start.share };
+    Ok((
+        TaskSet::training(&config.env, Use::Training, share)?,
+        TaskSet::evaluation(&config.env, &config.env.eval_split, config.evaluation.episodes)?,
+    ))
+}
+
+fn warm_up(config: &RunConfig, agent: &mut Agent, interrupt: &Interrupt) -> Result<()> {
+    let steps = config.warm_start.steps;
+    if steps == 0 {
+        return Ok(());
+    }
+    let mut learner = Learner::new(agent.decoder.clone(), learner_config(config));
+    let clock = Instant::now();
+    let bar = progress_bar(steps as u64, "imitating the expert");
+    warm_start::imitate(config, agent, &mut learner, |step, report| {
+        bar.set_position(step as u64 + 1);
+        if (step + 1) % 50 == 0 {
+            bar.suspend(|| {
+                talk(format!(
+                    "warm start {:>4}/{steps}  cross-entropy {:.3}  {:.0} s",
+                    step + 1,
+                    report.loss,
+                    clock.elapsed().as_secs_f64()
+                ));
+            });
+        }
+        !interrupt.is_asked()
+    })?;
+    bar.finish_and_clear();
+    agent.decoder = learner.into_model();
+    Ok(())
+}
+
+fn learner_config(config: &RunConfig) -> LearnerConfig {
+    let section = &config.optimizer;
+    LearnerConfig {
+        schedule: Schedule {
+            peak: config.learning_rate,
+            warmup_iterations: section.warmup_iterations,
+            iterations: config.iterations as f64,
+            decay: section.decay,
+        },
+        beta_1: section.beta_1,
+        beta_2: section.beta_2,
+        epsilon: section.epsilon,
+        weight_decay: section.weight_decay,
+        max_gradient_norm: section.max_gradient_norm,
+        epochs: section.epochs,
+        mini_batches: match section.mini_batches {
+            0 => MiniBatches::Turns(section.mini_batch_turns),
+            count => MiniBatches::Count(count),
+        },
+        micro_batch_tokens: section.micro_batch_tokens,
+        kl_controller: (section.target_kl > 0.0).then(|| KlController::new(section.target_kl)),
+        seed: config.seed,
+    }
+}
+
+/// A device with gradients.
+pub(crate) fn device(name: DeviceName) -> Device {
+    match name {
+        DeviceName::Flex => Device::flex().autodiff(),
+    }
+}
+
+/// An evaluation in a line, the types of task after the whole.
+pub(crate) fn describe(found: &Evaluation) -> String {
+    let Evaluation { all, by_type, mean_turns, split } = found;
+    let types: Vec<String> = by_type
+        .iter()
+        .map(|(kind, Tally { success, episodes })| {
+            format!("{kind} {} of {episodes}", percent(*success))
+        })
+        .collect();
+    format!(
+        "{} of {} tasks of {split} solved in {mean_turns:.1} turns ({})",
+        percent(all.success),
+        all.episodes,
+        types.join(", ")
+    )
+}
