@@ -52,3 +52,40 @@ impl UpdateReport {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Statistics whose every number is `number`.
+    fn statistics(number: f32) -> LossStatistics {
+        LossStatistics {
+            policy_loss: number,
+            value_loss: number,
+            action_value_loss: number,
+            kl: number,
+            entropy: number,
+            clip_fraction: number,
+            approximate_kl: number,
+            largest_log_ratio: number,
+        }
+    }
+
+    #[test]
+    fn a_report_is_the_mean_over_its_steps_but_for_the_largest_ratio_and_the_last_rate() {
+        let mut report = UpdateReport::default();
+        report.add(&statistics(3.0), 2.0, 0.1);
+        report.add(&statistics(1.0), 4.0, 0.2);
+        report.average();
+        let mean = LossStatistics { largest_log_ratio: 3.0, ..statistics(2.0) };
+        assert_eq!(report.loss, mean);
+        assert_eq!((report.gradient_norm, report.learning_rate, report.steps), (3.0, 0.2, 2));
+    }
+
+    #[test]
+    fn a_report_without_steps_holds_no_nan() {
+        let mut report = UpdateReport { skipped_steps: 1, ..UpdateReport::default() };
+        report.average();
+        assert_eq!(report, UpdateReport { skipped_steps: 1, ..UpdateReport::default() });
+    }
+}

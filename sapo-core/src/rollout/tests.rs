@@ -224,7 +224,9 @@ fn a_task_whose_world_fails_begins_again_from_nothing() {
     assert_eq!((rollout.faults.len(), rollout.dropped), (1, 0));
     assert_eq!(rollout.faults[0].to_string(), "task a: the world broke");
     assert_eq!(actor.released, [0, 0], "after the fault and after the end");
-    assert_eq!(rollout.episodes[0].streams[0].tokens, bytes("a0oka1ok"));
+    let Episode { streams, turns, .. } = &rollout.episodes[0];
+    assert_eq!((streams.len(), turns.len()), (1, 2), "nothing is left of the first attempt");
+    assert_eq!(streams[0].tokens, bytes("a0oka1ok"));
     let mut seeds = actor.seeds;
     seeds.sort_unstable();
     seeds.dedup();
