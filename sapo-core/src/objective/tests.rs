@@ -146,6 +146,10 @@ fn the_trust_region_may_be_wider_above_than_below() {
     assert_eq!(case.log_prob_gradient(policy_alone()), [0.0; 4]);
     let wider = Objective { clip: RatioClip { low: 0.2, high: 0.28 }, ..policy_alone() };
     assert_close(&case.log_prob_gradient(wider), &[-0.25 * 0.2_f32.exp(); 4], 1e-6);
+    let clip_fraction = |objective: Objective| {
+        objective.forward(case.evaluation(), &case.batch()).parts.read().clip_fraction
+    };
+    assert_eq!((clip_fraction(policy_alone()), clip_fraction(wider)), (1.0, 0.0));
 }
 
 // By hand, with eps = 0.5, v_old = 0 and w = 1/3:
