@@ -119,8 +119,13 @@ impl Decoder {
     /// - tokens: `[rows, time]`
     /// - each output: `[rows, time, hidden]`
     pub fn hidden_states(&self, tokens: Tensor<2, Int>, placement: &Placement) -> Vec<Tensor<3>> {
+        let [rows, time] = tokens.dims();
         let mut states = Vec::with_capacity(self.model.layers.len() + 1);
-        let last = self.run(tokens, placement, None, |state| states.push(state.clone()));
+        let last = self.run(tokens, placement, None, |stream| {
+            let [_, hidden] = stream.dims();
+            states.push(stream.clone().reshape([rows, time, hidden]));
+        });
+        // The last layer's state is given after the norm.
         states.pop();
         states.push(last);
         states
@@ -146,7 +151,7 @@ impl Decoder {
         tokens: Tensor<2, Int>,
         placement: &Placement,
         mut cache: Option<&mut KvCache>,
-        mut watch: impl FnMut(&Tensor<3>),
+        mut watch: impl FnMut(&Tensor<2>),
     ) -> Tensor<3> {
         let [rows, time] = tokens.dims();
         let embedded = embedding(self.model.embed_tokens.weight.val(), tokens);
@@ -156,12 +161,11 @@ impl Decoder {
         if let Some(cache) = cache.as_deref_mut() {
             cache.expect_block(time, self.model.layers.len());
         }
-        let mut look = |stream: &Tensor<2>| watch(&stream.clone().reshape([rows, time, hidden]));
-        look(&stream);
+        watch(&stream);
         for (index, layer) in self.model.layers.iter().enumerate() {
             let cache = cache.as_deref_mut().map(|cache| cache.layer(index));
             stream = layer.forward(stream, &block, cache);
-            look(&stream);
+            watch(&stream);
         }
         if let Some(cache) = cache {
             cache.finish_block(time);

@@ -97,11 +97,12 @@ impl Weights {
     /// Names the first one that was not. A head stored beside the embedding that it is tied to, and old
     /// files' rotary frequencies, are no surprise.
     pub(crate) fn expect_all_taken(&self) -> Result<(), ModelError> {
-        let left = self.places.iter().find(|(name, _)| {
-            !self.taken.contains(*name)
-                && !name.ends_with("rotary_emb.inv_freq")
-                && !(*name == HEAD && self.are_equal(HEAD, EMBEDDING))
-        });
+        let is_no_surprise = |name: &str| {
+            self.taken.contains(name)
+                || name.ends_with("rotary_emb.inv_freq")
+                || (name == HEAD && self.are_equal(HEAD, EMBEDDING))
+        };
+        let left = self.places.iter().find(|(name, _)| !is_no_surprise(name));
         match left {
             None => Ok(()),
             Some((name, &shard)) => Err(ModelError::UnexpectedTensor {
