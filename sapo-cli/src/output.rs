@@ -10,4 +10,4 @@ pub(crate) use log::start_log;
 pub(crate) use number::{grouped, percent};
 pub(crate) use progress::progress_bar;
 pub(crate) use stdout::{Format, StdoutClosed, print, print_result, talk};
-pub(crate) use table::{key_values, table};
+pub(crate) use table::key_values;
