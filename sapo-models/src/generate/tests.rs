@@ -253,3 +253,18 @@ fn a_slot_that_is_released_is_forgotten() {
     let again = act(&mut generator, &[(0, Prompt::Continue(message(&[5])))], 0);
     assert!(matches!(again, Err(GenerateError::NoStream { slot: 0 })));
 }
+
+#[test]
+fn a_decoder_in_training_plays_as_it_does_at_rest() {
+    let device = Device::flex().autodiff();
+    let config = crate::test_models::tiny_config(Family::Qwen3);
+    let residual = crate::init::ResidualInit::Plain;
+    let training = crate::init::new_model(&config, residual, 8, &device).unwrap();
+    let prompts = [(0, Prompt::Fresh(message(&[5, 6]))), (1, Prompt::Fresh(message(&[7])))];
+    let mut player = generator(&training);
+    assert!(!player.device.is_autodiff());
+    let resting = act(&mut generator(&tiny(Family::Qwen3, 8)), &prompts, 0).unwrap();
+    assert_eq!(act(&mut player, &prompts, 0).unwrap(), resting);
+    player.set_decoder(&training);
+    assert_eq!(act(&mut player, &prompts, 0).unwrap(), resting);
+}

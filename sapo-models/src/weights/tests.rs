@@ -171,3 +171,51 @@ fn the_same_seed_gives_the_same_model() {
     assert_eq!(parameters(1), parameters(1));
     assert_ne!(parameters(1), parameters(2));
 }
+
+/// Rewrites the weights file with another type for all tensors, and with further tensors.
+fn rewrite(dir: &Path, dtype: Dtype, encode: fn(f32) -> Vec<u8>, copies: &[(&str, &str)]) {
+    let path = dir.join(SINGLE_FILE);
+    let bytes = fs::read(&path).unwrap();
+    let stored = SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
+    for (name, view) in stored.iter() {
+        let values = widen(view.data(), view.dtype()).unwrap();
+        let encoded = values.into_iter().flat_map(encode).collect();
+        tensors.push((name.to_owned(), view.shape().to_vec(), encoded));
+    }
+    for (of, copy) in copies {
+        let (_, shape, encoded) = tensors.iter().find(|(name, ..)| name == of).unwrap().clone();
+        tensors.push(((*copy).to_owned(), shape, encoded));
+    }
+    let views = tensors.iter().map(|(name, shape, encoded)| {
+        (name, safetensors::tensor::TensorView::new(dtype, shape.clone(), encoded).unwrap())
+    });
+    fs::write(&path, safetensors::serialize(views, None).unwrap()).unwrap();
+}
+
+#[test]
+fn halves_are_read_and_other_types_refused_by_name() {
+    let model = model(Family::Llama, true);
+    let dir = saved(&model, usize::MAX);
+    rewrite(dir.path(), Dtype::F16, |value| f16::from_f32(value).to_le_bytes().to_vec(), &[]);
+    let loaded = load_model(dir.path(), &Device::flex()).unwrap();
+    let pairs = named_parameters(&loaded.decoder).unwrap();
+    for (half, whole) in pairs.iter().zip(named_parameters(&model.decoder).unwrap()) {
+        let rounded: Vec<f32> =
+            whole.values.iter().map(|value| f16::from_f32(*value).to_f32()).collect();
+        assert_eq!(half.values, rounded);
+    }
+    rewrite(dir.path(), Dtype::F64, |value| f64::from(value).to_le_bytes().to_vec(), &[]);
+    let expected = ["model.safetensors", "model.embed_tokens.weight", "F64", "f16"];
+    assert_mentions(&message(dir.path()), &expected);
+}
+
+#[test]
+fn a_head_stored_beside_the_embedding_it_equals_is_no_surprise() {
+    let model = model(Family::Llama, true);
+    let dir = saved(&model, usize::MAX);
+    let bits = |value: f32| value.to_le_bytes().to_vec();
+    rewrite(dir.path(), Dtype::F32, bits, &[(EMBEDDING, HEAD)]);
+    let loaded = load_model(dir.path(), &Device::flex()).unwrap();
+    assert!(loaded.decoder.lm_head.is_none());
+}
