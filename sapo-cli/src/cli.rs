@@ -23,22 +23,15 @@ pub(crate) struct Cli {
     pub(crate) format: Format,
 }
 
-/// The commands.
+/// The commands; their arguments say what they are.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Train an agent and write a run folder
     Train(TrainArgs),
-    /// Measure how often a model solves the tasks of a world
     Eval(EvalArgs),
-    /// Check, describe, measure, replay or generate worlds
     Env(env::EnvArgs),
-    /// Play a world's task yourself, in the terminal
     Play(play::PlayArgs),
-    /// Let a model continue a text or answer a message
     Generate(generate::GenerateArgs),
-    /// Describe a model folder or a run folder
     Inspect(inspect::InspectArgs),
-    /// Write a shell's completions to stdout
     Completions(completions::CompletionsArgs),
 }
 
@@ -54,13 +47,13 @@ pub(crate) struct TrainArgs {
     /// One setting over the file's, as in `--set optimizer.epochs=2`; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Setting>,
-    /// Where to compute, as in `cpu` or `cuda:0`
+    /// Where to compute, as in `flex`: on the processor
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
     /// The method, as in `sapo`
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,
-    /// The run folder to write; must be new or empty
+    /// The run folder to write; it must hold no run yet
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// End cleanly after so many iterations, as an interruption would

@@ -20,15 +20,10 @@ pub(crate) struct EnvArgs {
 
 #[derive(Debug, Subcommand)]
 enum EnvCommand {
-    /// Check a world for the faults that spoil training
     Check(check::CheckArgs),
-    /// Tell a world's version and what its data holds
     Info(info::InfoArgs),
-    /// Compare a world, state by state, with recordings of its original
     Replay(replay::ReplayArgs),
-    /// Measure how fast a world loads, resets and steps
     Bench(bench::BenchArgs),
-    /// Generate tasks of a world
     Generate(generate::GenerateArgs),
 }
 

@@ -39,7 +39,7 @@ impl Games {
     /// Where the games come from, in words.
     pub(crate) fn origin(&self) -> String {
         match self.generated_hash {
-            Some(_) => "generated".to_owned(),
+            Some(_) => "generated games".to_owned(),
             None => self.dataset.root().display().to_string(),
         }
     }

@@ -5,11 +5,10 @@ mod session;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use sapo_envs::alfworld::Dataset;
 use sapo_envs::alfworld::generator::GeneratorConfig;
 
 use self::session::{Outcome, Session};
@@ -55,30 +54,37 @@ struct AlfworldArgs {
 pub(crate) fn run(args: PlayArgs, format: Format) -> Result<()> {
     let PlayWorld::Alfworld(args) = args.world;
     let games = Games::open(args.data.as_deref(), &GeneratorConfig::small(args.seed), GENERATED)?;
-    let game = games.dataset.game(choose(&games.dataset, &args)?)?;
+    let game = games.dataset.game(choose(&games, &args)?)?;
     talk(RULES);
     let session = Session::start(game, io::stdin().is_terminal())?;
     let outcome = session.play(&mut io::stdin().lock())?;
     print_result(format, &outcome, Outcome::describe)
 }
 
-fn choose(dataset: &Dataset, args: &AlfworldArgs) -> Result<usize> {
-    let pool = match &args.split {
-        Some(split) => dataset.split(split)?,
-        None => (0..dataset.len()).collect(),
+/// The index of the game that was asked for.
+fn choose(games: &Games, args: &AlfworldArgs) -> Result<usize> {
+    let dataset = &games.dataset;
+    let pool = pool(games, args.split.as_deref())?;
+    let Some(text) = &args.game else {
+        return Ok(pool[ChaCha8Rng::seed_from_u64(args.seed).random_range(0..pool.len())]);
     };
-    match &args.game {
-        None => Ok(pool[ChaCha8Rng::seed_from_u64(args.seed).random_range(0..pool.len())]),
-        Some(text) => match (text.parse::<usize>(), index_of(dataset, text)) {
-            (Ok(number), _) => pool.get(number).copied().with_context(|| {
-                format!("there is no game {number}; the games are numbered from 0 to {}", pool.len() - 1)
-            }),
-            (Err(_), Some(index)) => Ok(index),
-            // The dataset's own error tells what names look like.
-            (Err(_), None) => Err(dataset.game_named(text).err().map_or_else(
-                || anyhow::anyhow!("no game {text:?}"),
-                anyhow::Error::from,
-            )),
-        },
+    if let Ok(number) = text.parse::<usize>() {
+        return pool.get(number).copied().with_context(|| {
+            let last = pool.len() - 1;
+            format!("there is no game {number}; the games are numbered from 0 to {last}")
+        });
     }
+    index_of(dataset, text).with_context(|| {
+        let example = dataset.names().next().unwrap_or_default();
+        format!("no game {text:?} in {}; names look like {example:?}", games.origin())
+    })
+}
+
+fn pool(games: &Games, split: Option<&str>) -> Result<Vec<usize>> {
+    let dataset = &games.dataset;
+    let Some(split) = split else { return Ok((0..dataset.len()).collect()) };
+    let splits = dataset.splits();
+    let known = splits.keys().copied().collect::<Vec<_>>().join(", ");
+    ensure!(splits.contains_key(split), "no split {split:?}; known are {known}");
+    Ok(dataset.split(split)?)
 }

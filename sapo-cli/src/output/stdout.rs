@@ -6,13 +6,11 @@ use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// For whom results are written.
+/// For whom results are written: people or programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
     #[default]
     Text,
-    /// For programs: the last line of stdout is one JSON object.
     Json,
 }
 

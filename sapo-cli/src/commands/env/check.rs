@@ -97,7 +97,8 @@ fn walk_through(dataset: &Dataset) -> Result<Finding> {
     let WalkthroughReport { played, without, lost } = win_walkthroughs(dataset)?;
     for game in &lost {
         let refused = game.refused.as_ref();
-        let why = refused.map_or("it ends unsolved".into(), |action| format!("{action:?} is refused"));
+        let why =
+            refused.map_or("it ends unsolved".into(), |action| format!("{action:?} is refused"));
         talk(format!("lost: {}: {why}", game.game));
     }
     let detail = format!("{} of {played} win, {without} games have none", played - lost.len());
@@ -121,7 +122,8 @@ fn corridors() -> Vec<CorridorTask> {
 }
 
 fn echoes() -> Vec<EchoTask> {
-    let words = |words: &[&str]| EchoTask { words: words.iter().map(|w| (*w).to_owned()).collect() };
+    let words =
+        |words: &[&str]| EchoTask { words: words.iter().map(|w| (*w).to_owned()).collect() };
     vec![words(&["red"]), words(&["blue", "red", "green"])]
 }
 

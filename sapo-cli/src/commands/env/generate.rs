@@ -99,11 +99,15 @@ fn check_target(args: &AlfworldArgs) -> Result<()> {
     let shown = out.display();
     ensure!(args.games > 0, "--games is 0; ask for at least one");
     match (&args.template, is_pack(out)) {
-        (Some(_), true) => bail!("{shown} names a pack, but --template writes a folder of game files"),
+        (Some(_), true) => {
+            bail!("{shown} names a pack, but --template writes a folder of game files")
+        }
         (None, false) => bail!(
             "{shown} names no pack; end it in .jsonl or .jsonl.zst, or give a --template for game files"
         ),
-        (None, true) => ensure!(!out.exists(), "{shown} is there already; remove it or name another"),
+        (None, true) => {
+            ensure!(!out.exists(), "{shown} is there already; remove it or name another");
+        }
         (Some(_), false) => {}
     }
     Ok(())

@@ -60,6 +60,7 @@ fn describe(facts: &Facts) -> String {
 }
 
 fn counted<K: AsRef<str>>(counts: &std::collections::BTreeMap<K, usize>) -> String {
-    let count = |(name, count): (&K, &usize)| format!("{} {}", name.as_ref(), grouped(*count as u64));
+    let count =
+        |(name, count): (&K, &usize)| format!("{} {}", name.as_ref(), grouped(*count as u64));
     counts.iter().map(count).collect::<Vec<_>>().join(", ")
 }

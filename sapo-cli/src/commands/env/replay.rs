@@ -49,7 +49,10 @@ pub(crate) fn run(args: ReplayArgs, format: Format) -> Result<()> {
     let summary = replay(&args)?;
     let printed = print_result(format, &summary, describe);
     let Summary { mismatches, states, .. } = summary;
-    ensure!(mismatches == 0, "{mismatches} mismatches in {states} states");
+    ensure!(
+        mismatches == 0,
+        "the engine differs from the recordings; mismatches: {mismatches} in {states} states"
+    );
     printed
 }
 
