@@ -3,6 +3,7 @@ use sapo_core::env::Message;
 use sapo_core::value::{ActionSoftmax, ValueTokens};
 
 use super::*;
+use crate::codec::CodecError;
 use crate::config::Family;
 use crate::score::score_streams;
 use crate::test_models::tiny;
