@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use burn::prelude::*;
-use jiff::Zoned;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use sapo_core::algorithm::Sapo;
 use sapo_core::objective::Objective;
 use sapo_core::value::{ActionSoftmax, Readout, ValueTokens};
@@ -47,7 +48,7 @@ impl Agent {
         readout: Option<Readout>,
         device: &Device,
     ) -> Result<Self> {
-        let codec = ChatCodec::from_folder(folder, Zoned::now().datetime())?;
+        let codec = ChatCodec::from_folder(folder, TimeZone::UTC.to_datetime(Timestamp::now()))?;
         let Model { mut config, mut decoder, value } = load_model(folder, device)?;
         let highest = codec.tokenizer().highest_id();
         let value = match (value, section.value_tokens) {

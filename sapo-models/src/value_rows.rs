@@ -76,8 +76,13 @@ pub fn append_rows(decoder: Decoder, config: &mut ModelConfig, vocabulary: usize
     Decoder { model, lm_head }
 }
 
+/// The parameter's tensor, off the graph: on a leaf, `detach` alone would leave it tracked.
+fn constant(param: &Param<Tensor<2>>) -> Tensor<2> {
+    param.val().detach().set_require_grad(false)
+}
+
 fn extend(param: Param<Tensor<2>>, dim: usize, missing: usize) -> Param<Tensor<2>> {
-    let weight = param.val().detach();
+    let weight = constant(&param);
     let mut shape = weight.dims();
     shape[dim] = missing;
     let zeros = Tensor::zeros(shape, (&weight.device(), weight.dtype()));
@@ -108,7 +113,7 @@ fn start(
     if rows == ValueRows::Keep {
         return param;
     }
-    let weight = param.val().detach();
+    let weight = constant(&param);
     let row = |id: u32| weight.clone().narrow(dim, id as usize, 1);
     let value = match rows {
         ValueRows::Zero => row(tokens.plus()).zeros_like(),

@@ -1,0 +1,8 @@
+//! The program as a shell sees it: exit code, stdout, stderr.
+
+mod desk;
+mod envs;
+mod folders;
+mod models;
+mod play;
+mod usage;
