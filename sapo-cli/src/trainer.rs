@@ -19,7 +19,7 @@ use crate::agent::Agent;
 use crate::config::{DeviceName, RunConfig};
 use crate::evaluation::{Evaluation, Settings, Tally, evaluate};
 use crate::interrupt::Interrupt;
-use crate::metrics;
+use crate::metrics::Line;
 use crate::output::{percent, progress_bar, talk};
 use crate::run_folder::{RunFolder, RunState};
 use crate::warm_start;
@@ -204,7 +204,8 @@ impl Trainer {
         self.state.iteration += 1;
         self.state.episodes += rollout.episodes.len();
         self.state.rate_scale = self.learner.rate_scale();
-        let line = metrics::line(self.state.iteration, &rollout, &update, clock.elapsed());
+        let line = Line::new(self.state.iteration, &rollout, update, clock.elapsed());
+        let line = serde_json::to_value(line)?;
         self.folder.append_metrics(&line)?;
         self.folder.write_episodes(self.state.iteration, &rollout.episodes, &self.agent.codec)?;
         self.report(&line);
@@ -235,7 +236,7 @@ impl Trainer {
     fn evaluate_in_between(&self) -> Result<()> {
         let every = self.config.evaluation.every;
         let iteration = self.state.iteration;
-        if every == 0 || iteration % every != 0 || iteration == self.config.iterations {
+        if every == 0 || !iteration.is_multiple_of(every) || iteration == self.config.iterations {
             return Ok(());
         }
         if let Some(found) = self.evaluate_held_out()? {

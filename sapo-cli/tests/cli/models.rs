@@ -73,10 +73,33 @@ fn a_model_without_a_template_continues_the_text() {
 #[test]
 fn what_cannot_be_answered_is_refused() {
     let desk = desk_with_model();
-    assert_snapshot!(desk.sapo("generate --model nowhere look"), @"FILL");
-    assert_snapshot!(desk.sapo("generate --model tiny"), @"FILL");
-    assert_snapshot!(desk.sapo("generate --model tiny look --max-new-tokens 9999"), @"FILL");
-    assert_snapshot!(desk.sapo("generate --model tiny look --temperature -1"), @"FILL");
+    assert_snapshot!(desk.sapo("generate --model nowhere look"), @r#"
+    exit 1
+    -- stderr
+    error: nowhere cannot be loaded as a model
+      caused by: nowhere/config.json: No such file or directory (os error 2)
+    "#);
+    assert_snapshot!(desk.sapo("generate --model tiny"), @r#"
+    exit 1
+    -- stderr
+    error: the prompt is empty; say something to answer or to continue
+    "#);
+    assert_snapshot!(desk.sapo("generate --model tiny look --max-new-tokens 9999"), @r#"
+    exit 1
+    -- stderr
+    error: --max-new-tokens is 9999; the model has 2048 positions for prompt and answer
+    "#);
+    assert_snapshot!(desk.sapo("generate --model tiny look --temperature -1"), @r#"
+    exit 2
+    -- stderr
+    error: unexpected argument '-1' found
+
+      tip: to pass '-1' as a value, use '-- -1'
+
+    Usage: sapo generate [OPTIONS] --model <DIR> [PROMPT]
+
+    For more information, try '--help'.
+    "#);
     desk.write("tiny/model.safetensors", "no weights");
     let said = desk.sapo("generate --model tiny look");
     assert!(said.starts_with("exit 1") && said.contains("tiny/model.safetensors"), "{said}");

@@ -15,7 +15,32 @@ fn desk() -> Desk {
 fn actions_their_numbers_and_wishes_can_be_piped_in() {
     let input = b"?\nhint\n1\nxyzzy\n999\n\n\xff\xfe\nquit\nlook\n";
     let said = desk().sapo_with("play alfworld --data games.jsonl --game 0", input);
-    assert_snapshot!(said, @"FILL");
+    assert_snapshot!(said, @r#"
+    exit 0
+    -- stdout
+    -= Welcome to TextWorld, ALFRED! =-
+
+    You are in the middle of a room. Looking quickly around you, you see a cabinet 2, a cabinet 1, a countertop 1, a fridge 1, a microwave 1, and a sinkbasin 1.
+
+    Your task is to: put a clean egg in microwave.
+      1  go to cabinet 1
+      2  go to cabinet 2
+      3  go to countertop 1
+      4  go to fridge 1
+      5  go to microwave 1
+      6  go to sinkbasin 1
+      7  help
+      8  inventory
+      9  look
+    go to sinkbasin 1
+    You arrive at cabinet 1. The cabinet 1 is closed.
+    Nothing happens.
+    Nothing happens.
+    left after 3 steps
+    -- stderr
+    Type an action. `?` lists the actions with numbers, which can be typed too; `hint` tells the expert's move; `quit` ends.
+    there is no action 999; `?` lists 1 to 10
+    "#);
 }
 
 #[test]
@@ -64,7 +89,19 @@ fn the_end_of_the_input_ends_the_game() {
 #[test]
 fn unknown_games_and_splits_are_refused() {
     let desk = desk();
-    assert_snapshot!(desk.sapo("play alfworld --data games.jsonl --game kitchen"), @"FILL");
-    assert_snapshot!(desk.sapo("play alfworld --data games.jsonl --game 3"), @"FILL");
-    assert_snapshot!(desk.sapo("play alfworld --split test"), @"FILL");
+    assert_snapshot!(desk.sapo("play alfworld --data games.jsonl --game kitchen"), @r#"
+    exit 1
+    -- stderr
+    error: no game "kitchen" in games.jsonl; names look like "train/pick_clean_then_place_in_recep-Egg-None-Microwave-13/trial_G000001"
+    "#);
+    assert_snapshot!(desk.sapo("play alfworld --data games.jsonl --game 3"), @r#"
+    exit 1
+    -- stderr
+    error: there is no game 3; the games are numbered from 0 to 2
+    "#);
+    assert_snapshot!(desk.sapo("play alfworld --split test"), @r#"
+    exit 1
+    -- stderr
+    error: no split "test"; known are train, valid_seen, valid_unseen
+    "#);
 }

@@ -9,15 +9,58 @@ use crate::desk::{Desk, sapo};
 
 #[test]
 fn help_is_for_a_new_user() {
-    assert_snapshot!(Desk::new().sapo("-h"), @"FILL");
+    assert_snapshot!(Desk::new().sapo("-h"), @r#"
+    exit 0
+    -- stdout
+    Trains language-model agents by reinforcement learning
+
+    Usage: sapo [OPTIONS] <COMMAND>
+
+    Commands:
+      train        Trains an agent and writes a run folder: its configuration, metrics, checkpoints and model
+      eval         Plays a model on the tasks of a world and counts how many it solves
+      env          Checks, describes, measures, replays or generates worlds
+      play         Plays a world's task yourself, in the terminal
+      generate     Lets a model answer a message or, with --raw, continue a text
+      inspect      Describes a model folder (shape, size, value tokens) or a run folder (settings, progress, success)
+      completions  Writes a shell's completions to stdout
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+          --format <FORMAT>  Text for people, or for programs: the last line of stdout is one JSON object [default: text] [possible values: text, json]
+      -h, --help             Print help (see more with '--help')
+      -V, --version          Print version
+    "#);
 }
 
 #[test]
 fn usage_errors_exit_with_2() {
     let desk = Desk::new();
-    assert_snapshot!(desk.sapo("trian"), @"FILL");
-    assert_snapshot!(desk.sapo("train --set learning_rate"), @"FILL");
-    assert_snapshot!(desk.sapo("eval --model m --episodes none"), @"FILL");
+    assert_snapshot!(desk.sapo("trian"), @r#"
+    exit 2
+    -- stderr
+    error: unrecognized subcommand 'trian'
+
+      tip: a similar subcommand exists: 'train'
+
+    Usage: sapo [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(desk.sapo("train --set learning_rate"), @r#"
+    exit 2
+    -- stderr
+    error: invalid value 'learning_rate' for '--set <KEY=VALUE>': write key=value, as in optimizer.epochs=2
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(desk.sapo("eval --model m --episodes none"), @r#"
+    exit 2
+    -- stderr
+    error: invalid value 'none' for '--episodes <N|all>': write a number from 1, or `all`
+
+    For more information, try '--help'.
+    "#);
     assert!(desk.sapo("").starts_with("exit 2"));
 }
 
