@@ -15,7 +15,8 @@ use sapo_models::{
     load_model, new_model, reserve_value_tokens, save_model, small_codec, start_value_rows,
 };
 
-use crate::config::{ModelSection, RolloutSection, RunConfig, SapoSection};
+use crate::builtin;
+use crate::config::{Dtype, ModelSection, RolloutSection, RunConfig, SapoSection};
 
 /// A language model that can play and be trained.
 pub(crate) struct Agent {
@@ -34,9 +35,14 @@ impl Agent {
         corpus: impl FnOnce() -> Result<Vec<String>>,
     ) -> Result<Self> {
         let readout = readout(&config.sapo);
-        match &config.model.path {
-            Some(path) => Self::from_folder(path, &config.model, Some(readout), device),
-            None => Self::small(&config.model, readout, config.seed, device, &corpus()?),
+        match config.model.path.to_str() {
+            Some("new") => Self::small(&config.model, readout, config.seed, device, &corpus()?),
+            Some("builtin") => {
+                let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+                builtin::unpack(folder.path())?;
+                Self::from_folder(folder.path(), &config.model, Some(readout), device)
+            }
+            _ => Self::from_folder(&config.model.path, &config.model, Some(readout), device),
         }
     }
 
@@ -147,13 +153,17 @@ impl Agent {
     }
 
     /// Writes a model folder with the weights of `decoder`.
-    pub(crate) fn save(&self, decoder: &Decoder, folder: &Path) -> Result<()> {
+    pub(crate) fn save(&self, decoder: &Decoder, folder: &Path, dtype: Dtype) -> Result<()> {
         let model = Model {
             config: self.config.clone(),
             decoder: decoder.valid(),
             value: Some(self.value),
         };
-        save_model(folder, &model, StoredType::F32)?;
+        let stored = match dtype {
+            Dtype::F32 => StoredType::F32,
+            Dtype::Bf16 => StoredType::Bf16,
+        };
+        save_model(folder, &model, stored)?;
         self.codec.save(folder)?;
         Ok(())
     }

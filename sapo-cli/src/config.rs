@@ -45,9 +45,9 @@ impl Default for RunConfig {
             seed: 0,
             device: DeviceName::Flex,
             algorithm: AlgorithmName::Sapo,
-            iterations: 20,
+            iterations: 30,
             episodes: 128,
-            learning_rate: 1e-3,
+            learning_rate: 8e-4,
             model: ModelSection::default(),
             env: EnvSection::default(),
             warm_start: WarmStartSection::default(),
@@ -79,8 +79,11 @@ pub(crate) enum AlgorithmName {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ModelSection {
-    /// A model folder in Hugging Face layout. Without it a small Qwen2 is made anew.
-    pub(crate) path: Option<PathBuf>,
+    /// A model folder in Hugging Face layout, or one of two words: `builtin`, the small model that
+    /// comes with this program, or `new`, a small Qwen2 made anew.
+    pub(crate) path: PathBuf,
+    /// How weights are written.
+    pub(crate) dtype: Dtype,
     /// Width of a new model.
     pub(crate) hidden: usize,
     /// Layers of a new model.
@@ -100,7 +103,8 @@ pub(crate) struct ModelSection {
 impl Default for ModelSection {
     fn default() -> Self {
         ModelSection {
-            path: None,
+            path: "builtin".into(),
+            dtype: Dtype::F32,
             hidden: 128,
             layers: 4,
             heads: 4,
@@ -110,6 +114,16 @@ impl Default for ModelSection {
             value_rows: ValueRows::Zero,
         }
     }
+}
+
+/// Types that weights are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Dtype {
+    /// 32 bits.
+    F32,
+    /// 16 bits with the range of 32.
+    Bf16,
 }
 
 /// Which world is played, and how.
@@ -180,7 +194,7 @@ pub(crate) enum PromptName {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WarmStartSection {
-    /// Optimizer steps; 0 leaves the warm start out.
+    /// Optimizer steps; 0 leaves the warm start out, as for a model that comes from one.
     pub(crate) steps: usize,
     /// The share of the training games that it uses; reinforcement learning uses the others.
     pub(crate) share: f64,
@@ -199,7 +213,7 @@ pub(crate) struct WarmStartSection {
 impl Default for WarmStartSection {
     fn default() -> Self {
         WarmStartSection {
-            steps: 400,
+            steps: 0,
             share: 0.5,
             batch: 24,
             learning_rate: 3e-3,
@@ -336,7 +350,7 @@ impl Default for OptimizerSection {
             micro_batch_tokens: 8192,
             warmup_iterations: 3.0,
             decay: Decay::Constant,
-            target_kl: 0.0,
+            target_kl: 0.004,
         }
     }
 }

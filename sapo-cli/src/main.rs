@@ -1,6 +1,7 @@
 //! `sapo`: trains language-model agents by reinforcement learning, from the command line.
 
 mod agent;
+mod builtin;
 mod cli;
 mod commands;
 mod config;

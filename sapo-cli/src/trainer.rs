@@ -81,7 +81,7 @@ impl Trainer {
         if interrupt.is_asked() {
             return Ok(None);
         }
-        agent.save(&agent.decoder, &folder.start_model())?;
+        agent.save(&agent.decoder, &folder.start_model(), config.model.dtype)?;
         let learner = Learner::new(agent.decoder.clone(), learner_config(&config));
         let state = RunState { rate_scale: 1.0, ..RunState::default() };
         let mut trainer = Self::assemble(
@@ -160,7 +160,8 @@ impl Trainer {
             }
         }
         self.folder.save_checkpoint(&self.learner, &self.state)?;
-        self.agent.save(self.learner.model(), &self.folder.model())?;
+        let dtype = self.config.model.dtype;
+        self.agent.save(self.learner.model(), &self.folder.model(), dtype)?;
         let is_whole = self.state.iteration >= self.config.iterations;
         let evaluations = if is_whole { self.final_evaluations()? } else { BTreeMap::new() };
         self.state.seconds = spent_before + self.clock.elapsed().as_secs_f64();
@@ -302,9 +303,8 @@ impl Trainer {
 }
 
 fn task_sets(config: &RunConfig) -> Result<(TaskSet, TaskSet)> {
-    let share = if config.warm_start.steps == 0 { 0.0 } else { config.warm_start.share };
     Ok((
-        TaskSet::training(&config.env, Use::Training, share)?,
+        TaskSet::training(&config.env, Use::Training, config.warm_start.share)?,
         TaskSet::evaluation(&config.env, &config.env.eval_split, config.evaluation.episodes)?,
     ))
 }

@@ -20,10 +20,10 @@ const PIECE: &str = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s";
 /// How a word tokenizer is made from texts.
 ///
 /// Words keep the space before them, so that decoding is joining. A word that was left out is spelled
-/// in characters of printable ASCII; any other character that no text holds is [`UNKNOWN`].
+/// in characters of printable ASCII; any other character that no text holds is `<unk>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordTokenizerConfig {
-    /// Special tokens in the order of their ids, which begin at 1; 0 is [`UNKNOWN`].
+    /// Special tokens in the order of their ids, which begin at 1; 0 is `<unk>`.
     pub special_tokens: Vec<String>,
     /// How often a word must occur to become a token.
     pub min_count: usize,
