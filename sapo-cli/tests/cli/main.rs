@@ -5,4 +5,5 @@ mod envs;
 mod folders;
 mod models;
 mod play;
+mod train;
 mod usage;
