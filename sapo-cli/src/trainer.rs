@@ -1,7 +1,7 @@
 //! A run from its start to its end: warm start, evaluation, iterations, evaluation.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -67,16 +67,20 @@ pub(crate) struct Trainer {
 pub(crate) struct StopAfter(pub(crate) Option<usize>);
 
 impl Trainer {
-    /// Sets a new run up, warm start included; `None` if that was interrupted.
+    /// Sets a new run up in the folder `out`, warm start included; `None` if that was interrupted.
+    ///
+    /// The folder is made once tasks and model are known to be good: bad input leaves nothing behind.
     pub(crate) fn start(
         config: RunConfig,
-        folder: RunFolder,
+        out: Option<&Path>,
         interrupt: Interrupt,
     ) -> Result<Option<Self>> {
         let clock = Instant::now();
         let device = device(config.device);
         let (tasks, held_out) = task_sets(&config)?;
         let mut agent = Agent::start(&config, &device, || warm_start::corpus(&config))?;
+        let folder = RunFolder::create(out, &config)?;
+        talk(format!("run folder: {}", folder.path().display()));
         warm_up(&config, &mut agent, &interrupt)?;
         if interrupt.is_asked() {
             return Ok(None);

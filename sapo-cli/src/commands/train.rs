@@ -35,9 +35,7 @@ fn start(args: TrainArgs, interrupt: Interrupt) -> Result<Option<Trainer>> {
     set.extend(flag("device", args.device));
     set.extend(flag("algorithm", args.algorithm));
     let config = load(&ConfigSource { file: args.config, set })?;
-    let folder = RunFolder::create(args.out.as_deref(), &config)?;
-    talk(format!("run folder: {}", folder.path().display()));
-    Trainer::start(config, folder, interrupt)
+    Trainer::start(config, args.out.as_deref(), interrupt)
 }
 
 fn describe(summary: &Summary) -> String {

@@ -76,4 +76,5 @@ fn what_cannot_be_trained_is_refused_by_name() {
     assert!(said("train --set model.value_tokens=[5,6]").contains("model.value_tokens"));
     assert!(said("train --resume nowhere").contains("no run's folder"));
     assert!(said("train --set env.eval_split=test").contains("unknown split"));
+    assert!(!desk.path("runs").exists(), "a refused run leaves nothing behind");
 }
