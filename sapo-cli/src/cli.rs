@@ -41,7 +41,7 @@ pub(crate) enum Command {
 /// (Ctrl-C, --stop-after) goes on with --resume.
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
-    /// The run's configuration; the defaults train a small model in a small world
+    /// The run's configuration; the defaults train the small model that comes with the program
     #[arg(value_name = "CONFIG.toml")]
     pub(crate) config: Option<PathBuf>,
     /// One setting over the file's, as in `--set optimizer.epochs=2`; may be repeated
