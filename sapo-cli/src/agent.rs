@@ -16,7 +16,7 @@ use sapo_models::{
 };
 
 use crate::builtin;
-use crate::config::{Dtype, ModelSection, RolloutSection, RunConfig, SapoSection};
+use crate::config::{Dtype, ModelSection, RunConfig, SapoSection};
 
 /// A language model that can play and be trained.
 pub(crate) struct Agent {
@@ -134,10 +134,11 @@ impl Agent {
     pub(crate) fn generator(
         &self,
         decoder: &Decoder,
-        section: &RolloutSection,
+        config: &RunConfig,
         temperature: f32,
     ) -> Generator<ChatCodec> {
         let positions = self.config.max_position_embeddings;
+        let section = &config.rollout;
         let config = GeneratorConfig {
             sampling: Sampling {
                 temperature,
@@ -147,6 +148,7 @@ impl Agent {
             readout: self.value.readout,
             max_new_tokens: section.max_new_tokens,
             max_prompt_tokens: section.max_prompt_tokens,
+            workers: config.workers,
             ..GeneratorConfig::new(positions)
         };
         Generator::new(decoder, self.codec.clone(), config)

@@ -89,7 +89,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// The sampling temperature; 0 always takes the likeliest token
-    #[arg(long, value_name = "T", value_parser = crate::cli::temperature)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = crate::cli::temperature)]
     pub(crate) temperature: Option<f32>,
 }
 

@@ -22,6 +22,9 @@ pub(crate) struct RunConfig {
     pub(crate) seed: u64,
     /// Where tensors live.
     pub(crate) device: DeviceName,
+    /// Threads that play and learn side by side; 0 takes as many as the processor has cores. Results of
+    /// another number differ by rounding.
+    pub(crate) workers: usize,
     /// The training method.
     pub(crate) algorithm: AlgorithmName,
     /// Reinforcement-learning iterations.
@@ -44,6 +47,7 @@ impl Default for RunConfig {
         RunConfig {
             seed: 0,
             device: DeviceName::Flex,
+            workers: 0,
             algorithm: AlgorithmName::Sapo,
             iterations: 30,
             episodes: 128,
@@ -347,7 +351,7 @@ impl Default for OptimizerSection {
             epochs: 1,
             mini_batches: 4,
             mini_batch_turns: 256,
-            micro_batch_tokens: 8192,
+            micro_batch_tokens: 2048,
             warmup_iterations: 3.0,
             decay: Decay::Constant,
             target_kl: 0.004,

@@ -11,7 +11,7 @@ use sapo_models::Decoder;
 use serde::Serialize;
 
 use crate::agent::Agent;
-use crate::config::RolloutSection;
+use crate::config::RunConfig;
 use crate::world::TaskSet;
 
 /// Success of some episodes.
@@ -50,7 +50,7 @@ pub(crate) struct Evaluation {
 
 /// How an evaluation is played.
 pub(crate) struct Settings<'a> {
-    pub(crate) rollout: &'a RolloutSection,
+    pub(crate) config: &'a RunConfig,
     pub(crate) temperature: f32,
     pub(crate) seed: u64,
 }
@@ -64,13 +64,13 @@ pub(crate) fn evaluate(
     settings: &Settings<'_>,
     observe: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Option<Evaluation>> {
-    let mut generator = agent.generator(decoder, settings.rollout, settings.temperature);
+    let mut generator = agent.generator(decoder, settings.config, settings.temperature);
     let dialogues: Vec<Box<dyn Dialogue>> =
         (0..tasks.len()).map(|task| tasks.dialogue(task)).collect::<Result<_>>()?;
     let config = RolloutConfig {
-        slots: settings.rollout.slots,
+        slots: settings.config.rollout.slots,
         seed: settings.seed,
-        retries: settings.rollout.retries,
+        retries: settings.config.rollout.retries,
         bootstrap: false,
     };
     let played = rollout::play(&mut generator, dialogues, config, observe)?;

@@ -88,9 +88,20 @@ impl Trainer {
         agent.save(&agent.decoder, &folder.start_model(), config.model.dtype)?;
         let learner = Learner::new(agent.decoder.clone(), learner_config(&config));
         let state = RunState { rate_scale: 1.0, ..RunState::default() };
-        let mut trainer = Self::assemble(
-            config, folder, interrupt, clock, agent, learner, tasks, held_out, state,
-        );
+        let (sapo, reference) = method(&config, &agent);
+        let mut trainer = Trainer {
+            config,
+            folder,
+            interrupt,
+            clock,
+            agent,
+            learner,
+            reference,
+            sapo,
+            tasks,
+            held_out,
+            state,
+        };
         let Some(before) = trainer.evaluate_held_out()? else { return Ok(None) };
         talk(format!("before: {}", describe(&before)));
         trainer.state.success_before = before.all.success;
@@ -116,24 +127,8 @@ impl Trainer {
         learner.set_rate_scale(state.rate_scale);
         folder.rewind_metrics(state.iteration)?;
         talk(format!("resumed after iteration {}", state.iteration));
-        Ok(Self::assemble(config, folder, interrupt, clock, agent, learner, tasks, held_out, state))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a run's parts, joined in one place")]
-    fn assemble(
-        config: RunConfig,
-        folder: RunFolder,
-        interrupt: Interrupt,
-        clock: Instant,
-        agent: Agent,
-        learner: Learner<Decoder>,
-        tasks: TaskSet,
-        held_out: TaskSet,
-        state: RunState,
-    ) -> Self {
-        let sapo = agent.sapo(&config.sapo, config.rollout.temperature);
-        let reference = (sapo.objective.kl_coefficient != 0.0).then(|| agent.decoder.valid());
-        Trainer {
+        let (sapo, reference) = method(&config, &agent);
+        Ok(Trainer {
             config,
             folder,
             interrupt,
@@ -145,7 +140,7 @@ impl Trainer {
             tasks,
             held_out,
             state,
-        }
+        })
     }
 
     /// Iterates to the end of the run, of `stop`, or to an interruption.
@@ -183,7 +178,8 @@ impl Trainer {
             .map(|task| self.tasks.dialogue(task))
             .collect::<Result<_>>()?;
         let section = &self.config.rollout;
-        let mut actor = self.agent.generator(self.learner.model(), section, section.temperature);
+        let mut actor =
+            self.agent.generator(self.learner.model(), &self.config, section.temperature);
         let config = RolloutConfig {
             slots: section.slots,
             seed: seed::derive(self.config.seed, &[ROLLOUT, iteration as u64]),
@@ -219,22 +215,27 @@ impl Trainer {
     }
 
     fn report(&self, line: &serde_json::Value) {
-        let number = |key: &str| line[key].as_f64().unwrap_or(f64::NAN);
+        let number = |key: &str| line[key].as_f64();
+        let share = |key: &str| number(key).map_or("-".into(), percent);
+        let digits = |key: &str, places: usize| {
+            number(key).map_or("-".into(), |number| format!("{number:.places$}"))
+        };
+        let seconds = |key: &str| number(key).unwrap_or(0.0);
         talk(format!(
-            "iteration {:>3}/{}  success {}  turns {:.1}  invalid {}  entropy {:.3}  KL {:.4}  \
-             explained V {:.2} Q {:.2}  rate {:.1e}  {:.1} s + {:.1} s",
+            "iteration {:>3}/{}  success {}  turns {}  invalid {}  entropy {}  KL {}  \
+             explained V {} Q {}  rate {:.1e}  {:.1} s + {:.1} s",
             self.state.iteration,
             self.config.iterations,
-            percent(number("success")),
-            number("mean_turns"),
-            percent(number("invalid_share")),
-            number("entropy"),
-            number("approximate_kl"),
-            number("value_explained_variance"),
-            number("action_value_explained_variance"),
-            number("learning_rate"),
-            number("actor_seconds") + number("world_seconds"),
-            number("update_seconds"),
+            share("success"),
+            digits("mean_turns", 1),
+            share("invalid_share"),
+            digits("entropy", 3),
+            digits("approximate_kl", 4),
+            digits("value_explained_variance", 2),
+            digits("action_value_explained_variance", 2),
+            number("learning_rate").unwrap_or(0.0),
+            seconds("actor_seconds") + seconds("world_seconds"),
+            seconds("update_seconds"),
         ));
     }
 
@@ -258,7 +259,7 @@ impl Trainer {
 
     fn evaluate(&self, tasks: &TaskSet, split: &str) -> Result<Option<Evaluation>> {
         let settings = Settings {
-            rollout: &self.config.rollout,
+            config: &self.config,
             temperature: self.config.evaluation.temperature,
             seed: seed::derive(self.config.seed, &[EVALUATION]),
         };
@@ -304,6 +305,13 @@ impl Trainer {
         self.folder.write_summary(&serde_json::to_value(&summary)?)?;
         Ok(summary)
     }
+}
+
+/// The method, and the frozen policy that it stays close to where it wants one.
+fn method(config: &RunConfig, agent: &Agent) -> (Sapo, Option<Decoder>) {
+    let sapo = agent.sapo(&config.sapo, config.rollout.temperature);
+    let reference = (sapo.objective.kl_coefficient != 0.0).then(|| agent.decoder.valid());
+    (sapo, reference)
 }
 
 fn task_sets(config: &RunConfig) -> Result<(TaskSet, TaskSet)> {
@@ -359,6 +367,7 @@ fn learner_config(config: &RunConfig) -> LearnerConfig {
             0 => MiniBatches::Turns(section.mini_batch_turns),
             count => MiniBatches::Count(count),
         },
+        workers: config.workers,
         micro_batch_tokens: section.micro_batch_tokens,
         kl_controller: (section.target_kl > 0.0).then(|| KlController::new(section.target_kl)),
         seed: config.seed,

@@ -1,7 +1,6 @@
 //! Warm starts: next-token learning from streams that somebody else played.
 
 use burn::module::Module;
-use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -44,37 +43,40 @@ impl<M: CausalLm + Module> Learner<M> {
         rate: f64,
     ) -> ImitationReport {
         let vocabulary = self.model().vocabulary();
-        let total: f32 = lessons.iter().map(|lesson| lesson.weight(vocabulary)).sum();
+        lessons.iter().for_each(|lesson| lesson.check(vocabulary));
+        let total: f32 = lessons.iter().map(|lesson| lesson.weight()).sum();
         if total <= 0.0 {
             return ImitationReport::default();
         }
         let device = device_of(self.model());
         let lengths: Vec<usize> = lessons.iter().map(|lesson| lesson.tokens.len()).collect();
-        let mut accumulator = GradientsAccumulator::new();
-        let mut losses = Vec::new();
-        for group in group_by_length(&lengths, self.micro_batch_tokens()) {
-            let group: Vec<&Lesson> = group.into_iter().map(|index| lessons[index]).collect();
-            let Some(targets) = NextTokens::of(&group, total) else { continue };
-            let loss = cross_entropy(self.model(), softmax, &group, targets, &device);
-            losses.push(loss.clone().detach());
-            let gradients = GradientsParams::from_grads(loss.backward(), self.model());
-            accumulator.accumulate(self.model(), gradients);
-        }
+        let groups: Vec<Vec<usize>> = group_by_length(&lengths, self.micro_batch_tokens())
+            .into_iter()
+            .filter(|group| group.iter().any(|&index| lessons[index].weight() > 0.0))
+            .collect();
+        let (gradients, losses) = self.sum_gradients(groups, |model, group| {
+            let group: Vec<&Lesson> = group.iter().map(|&index| lessons[index]).collect();
+            let loss = cross_entropy(model, softmax, &group, total, &device);
+            (loss.clone(), loss.detach())
+        });
         let loss = Tensor::cat(losses, 0).sum().into_scalar::<f32>();
-        let gradient_norm = self.descend(accumulator.grads(), rate);
+        let gradient_norm = self.descend(gradients, rate);
         ImitationReport { loss, gradient_norm }
     }
 }
 
 impl Lesson {
-    /// The sum of the weights of the tokens that are predicted.
-    fn weight(&self, vocabulary: usize) -> f32 {
+    fn check(&self, vocabulary: usize) {
         let (tokens, weights) = (self.tokens.len(), self.weights.len());
         assert_eq!(tokens, weights, "a lesson of {tokens} tokens has {weights} weights");
         let largest = self.tokens.iter().copied().max().unwrap_or(0);
         // Not every device notices by itself.
         let known = (largest as usize) < vocabulary;
         assert!(known, "token {largest} of a lesson is outside the model's {vocabulary} logits");
+    }
+
+    /// The sum of the weights of the tokens that are predicted.
+    fn weight(&self) -> f32 {
         self.weights.iter().skip(1).sum()
     }
 }
@@ -90,9 +92,9 @@ struct NextTokens {
 }
 
 impl NextTokens {
-    /// The tokens of `lessons` that count; `None` if none does.
-    fn of(lessons: &[&Lesson], total: f32) -> Option<Self> {
-        let time = lessons.iter().map(|lesson| lesson.tokens.len()).max()?;
+    /// The tokens of `lessons` that count.
+    fn of(lessons: &[&Lesson], total: f32) -> Self {
+        let time = lessons.iter().map(|lesson| lesson.tokens.len()).max().unwrap_or(0);
         let mut next = NextTokens { places: vec![], following: vec![], weights: vec![] };
         for (row, lesson) in lessons.iter().enumerate() {
             for (position, &weight) in lesson.weights.iter().enumerate().skip(1) {
@@ -103,7 +105,7 @@ impl NextTokens {
                 }
             }
         }
-        (!next.places.is_empty()).then_some(next)
+        next
     }
 }
 
@@ -112,12 +114,12 @@ fn cross_entropy<M: CausalLm>(
     model: &M,
     softmax: &ActionSoftmax,
     lessons: &[&Lesson],
-    next: NextTokens,
+    total: f32,
     device: &Device,
 ) -> Tensor<1> {
     let rows: Vec<&[u32]> = lessons.iter().map(|lesson| &lesson.tokens[..]).collect();
     let block = TokenBlock::new(&rows, device);
-    let NextTokens { places, following, weights } = next;
+    let NextTokens { places, following, weights } = NextTokens::of(lessons, total);
     let logits = block.logits(model, int_tensor(places, device));
     let scores = softmax.score(logits, int_tensor(following, device));
     -(scores.log_probs * float_tensor(weights, device)).sum()

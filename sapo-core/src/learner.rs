@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::gradient::clip_global_norm;
 use crate::model::CausalLm;
 use crate::objective::LossStatistics;
+use crate::parallel;
 use crate::schedule::{KlController, Schedule};
 use crate::seed;
 
@@ -39,8 +40,11 @@ pub struct LearnerConfig {
     pub epochs: usize,
     /// How they are split into optimizer steps.
     pub mini_batches: MiniBatches,
-    /// How many tokens, padding included, are on the device at once.
+    /// How many tokens, padding included, a micro-batch holds.
     pub micro_batch_tokens: usize,
+    /// How many micro-batches are on the way at once, each on a thread of its own. More than 1 is for
+    /// processors; it changes results by rounding alone.
+    pub workers: usize,
     /// Steers the rate by the divergence of each iteration, where given. It needs at least two
     /// optimizer steps an iteration: the first is measured before anything has moved.
     pub kl_controller: Option<KlController>,
@@ -106,7 +110,7 @@ impl<M: CausalLm + Module> Learner<M> {
     /// # Errors
     /// If there is no episode, if one contradicts itself or was played with another vocabulary, or if
     /// the algorithm needs a reference and none is given. The model is then as it was.
-    pub fn update<A: Algorithm>(
+    pub fn update<A: Algorithm + Sync>(
         &mut self,
         algorithm: &A,
         episodes: &[Episode],
@@ -159,7 +163,7 @@ impl<M: CausalLm + Module> Learner<M> {
         (0..self.config.epochs).flat_map(epoch).collect()
     }
 
-    fn step<A: Algorithm>(
+    fn step<A: Algorithm + Sync>(
         &mut self,
         algorithm: &A,
         streams: &[&TrainStream],
@@ -190,29 +194,61 @@ impl<M: CausalLm + Module> Learner<M> {
     }
 
     /// The gradient of one optimizer step, summed over its micro-batches, before clipping.
-    pub fn gradients<A: Algorithm>(
+    pub fn gradients<A: Algorithm + Sync>(
         &self,
         algorithm: &A,
         streams: &[&TrainStream],
     ) -> (GradientsParams, LossStatistics) {
         let device = device_of(&self.model);
         let totals = StepTotals::of(streams.iter().copied());
-        let mut accumulator = GradientsAccumulator::new();
-        let mut parts = Vec::new();
-        for group in self.micro_batches(streams.iter().copied()) {
-            let group: Vec<&TrainStream> = group.into_iter().map(|index| streams[index]).collect();
+        let groups = self.micro_batches(streams.iter().copied());
+        let (gradients, parts) = self.sum_gradients(groups, |model, group| {
+            let group: Vec<&TrainStream> = group.iter().map(|&index| streams[index]).collect();
             let batch = MicroBatch::new(&group, totals, &device);
-            let evaluation = batch.evaluate(&self.model, &algorithm.softmax());
+            let evaluation = batch.evaluate(model, &algorithm.softmax());
             let output = algorithm.loss(evaluation, &batch.loss);
-            let gradients = GradientsParams::from_grads(output.loss.backward(), &self.model);
-            accumulator.accumulate(&self.model, gradients);
-            parts.push(output.parts);
-        }
+            (output.loss, output.parts)
+        });
         let mut statistics = LossStatistics::default();
         for part in parts {
             statistics.add(&part.read());
         }
-        (accumulator.grads(), statistics)
+        (gradients, statistics)
+    }
+
+    /// Sums the gradients of `loss` over `groups`, a share of them on each worker. What `loss` returns
+    /// beside the loss comes back in an order that the number of workers decides.
+    pub(crate) fn sum_gradients<T: Send>(
+        &self,
+        groups: Vec<Vec<usize>>,
+        loss: impl Fn(&M, &[usize]) -> (Tensor<1>, T) + Sync,
+    ) -> (GradientsParams, Vec<T>) {
+        let shares = parallel::deal(groups, self.config.workers);
+        let is_alone = shares.len() <= 1;
+        let shares = shares.into_iter().map(|share| {
+            let model = self.model.clone();
+            // Passes that share parameters would wait for each other in the graph of gradients.
+            let model = if is_alone { model } else { model.fork(&device_of(&self.model)) };
+            (share, model)
+        });
+        let sums = parallel::map(shares.collect(), |(share, model)| {
+            let mut accumulator = GradientsAccumulator::new();
+            let mut beside = Vec::with_capacity(share.len());
+            for group in share {
+                let (loss, other) = loss(&model, &group);
+                let gradients = GradientsParams::from_grads(loss.backward(), &model);
+                accumulator.accumulate(&model, gradients);
+                beside.push(other);
+            }
+            (accumulator.grads(), beside)
+        });
+        let mut accumulator = GradientsAccumulator::new();
+        let mut beside = Vec::new();
+        for (gradients, others) in sums {
+            accumulator.accumulate(&self.model, gradients);
+            beside.extend(others);
+        }
+        (accumulator.grads(), beside)
     }
 
     fn score_reference<A: Algorithm>(

@@ -91,6 +91,7 @@ pub mod imitation;
 pub mod learner;
 pub mod model;
 pub mod objective;
+pub mod parallel;
 pub mod rollout;
 pub mod schedule;
 pub mod seed;

@@ -127,6 +127,7 @@ pub(crate) fn config(rate: f64) -> LearnerConfig {
         max_gradient_norm: 1.0,
         epochs: 1,
         mini_batches: MiniBatches::Count(1),
+        workers: 1,
         micro_batch_tokens: 64,
         kl_controller: None,
         seed: 0,

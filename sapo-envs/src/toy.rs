@@ -24,3 +24,19 @@ pub enum ToyError {
         places: usize,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Check, check_env};
+
+    #[test]
+    fn toy_worlds_are_sound() {
+        let corridor = [CorridorTask { rooms: 3, start: 1, key: 0 }];
+        let echo = [EchoTask { words: vec!["red".into(), "blue".into()] }];
+        let mut checks = check_env(|| Corridor::new(50), &corridor, 0);
+        checks.extend(check_env(Echo::new, &echo, 0));
+        let failed: Vec<Check> = checks.into_iter().filter(|check| !check.passed).collect();
+        assert_eq!(failed, []);
+    }
+}

@@ -23,7 +23,7 @@ pub(crate) struct Block {
     pub(crate) time: usize,
     /// Rotary positions of all tokens.
     pub(crate) rotation: Rotation,
-    /// Added to the scores: 0 where a key is seen, so low that nothing is left where it is hidden.
+    /// Added to the scores: 0 where a key is seen, minus infinity where it is hidden.
     /// `[rows, 1, 1, time, keys]`
     pub(crate) bias: Tensor<5>,
 }
@@ -142,7 +142,7 @@ impl Attention {
 #[derive(Clone, Copy)]
 struct Weighing {
     /// Scores that are held at a time, where stretches of queries are long enough to choose. Measured:
-    /// what fits the processor's cache, or with gradients what the allocator keeps for the next time.
+    /// shorter stretches compute less that is hidden, longer ones have less overhead.
     scores_at_a_time: usize,
     weigh: fn(Tensor<4>, Tensor<4>, Tensor<4>, Tensor<5>) -> Tensor<4>,
 }
@@ -150,7 +150,7 @@ struct Weighing {
 impl Weighing {
     const PLAIN: Weighing = Weighing { scores_at_a_time: 2 << 20, weigh: weigh_plainly };
     const WITH_GRADIENT: Weighing =
-        Weighing { scores_at_a_time: 6 << 20, weigh: weigh_with_gradient };
+        Weighing { scores_at_a_time: 1 << 19, weigh: weigh_with_gradient };
 
     /// How many queries to take at a time.
     fn stretch(self, heads: usize, time: usize, columns: usize) -> usize {

@@ -3,8 +3,8 @@
 use burn::module::Param;
 use burn::nn::Linear;
 use burn::prelude::*;
+use burn::tensor::DType;
 use burn::tensor::module::embedding;
-use burn::tensor::{DType, FloatDType};
 use sapo_core::model::{CausalLm, Placement};
 
 use crate::attention::{Attention, Block};
@@ -176,7 +176,8 @@ impl Decoder {
     fn block(&self, placement: &Placement, dtype: DType) -> Block {
         let [rows, time, keys] = placement.hidden.dims();
         let seen = Tensor::<3>::zeros([rows, time, keys], (&placement.hidden.device(), dtype));
-        let bias = seen.mask_fill(placement.hidden.clone(), hiding_bias(dtype));
+        // Infinite rather than large: an exponential that underflows is slow to compute.
+        let bias = seen.mask_fill(placement.hidden.clone(), f32::NEG_INFINITY);
         Block {
             rows,
             time,
@@ -184,12 +185,6 @@ impl Decoder {
             bias: bias.reshape([rows, 1, 1, time, keys]),
         }
     }
-}
-
-/// What a hidden key's score is lowered by: finite, so that no gradient can be a NaN, and so large that
-/// the exponential is exactly 0 beside any key that is seen.
-fn hiding_bias(dtype: DType) -> f32 {
-    if dtype == DType::from(FloatDType::F16) { -3e4 } else { -1e30 }
 }
 
 impl CausalLm for Decoder {

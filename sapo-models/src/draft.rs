@@ -81,17 +81,21 @@ impl Draft {
         Ok(Some(drawn.token))
     }
 
-    /// The reply, and why it ended.
-    pub(crate) fn finish(self, decode: impl FnOnce(&[u32]) -> String) -> Reply {
-        let text = decode(&self.tokens);
+    /// Why the reply ended.
+    pub(crate) fn finish(&self) -> Finish {
+        self.finish.unwrap_or(Finish::Length)
+    }
+
+    /// The whole reply.
+    pub(crate) fn reply(self, decode: impl FnOnce(&[u32]) -> String) -> Reply {
         Reply {
+            text: decode(&self.tokens),
+            finish: self.finish(),
             context: self.context,
             tokens: self.tokens,
             log_probs: self.log_probs,
             value: self.value.unwrap_or(0.0),
             action_value: self.action_value,
-            finish: self.finish.unwrap_or(Finish::Length),
-            text,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use burn::prelude::*;
 use sapo_core::actor::{Actor, Finish, Reply, TurnRequest};
 use sapo_core::env::Prompt;
+use sapo_core::parallel;
 use sapo_core::value::Readout;
 
 use crate::cache::KvCache;
@@ -34,6 +35,9 @@ pub struct GeneratorConfig {
     /// How many attention scores of one head a forward pass may hold, over all rows: long prompts are
     /// read in pieces that keep to it.
     pub prefill_scores: usize,
+    /// How many batches the conversations are dealt into, each with a thread of its own. More than 1 is
+    /// for processors; it changes log-probabilities by rounding alone.
+    pub workers: usize,
 }
 
 impl GeneratorConfig {
@@ -46,6 +50,7 @@ impl GeneratorConfig {
             max_prompt_tokens: max_positions - (max_positions / 2).min(256),
             max_positions,
             prefill_scores: 4 << 20,
+            workers: 1,
         }
     }
 }
@@ -65,6 +70,13 @@ struct Wish {
     context: Vec<u32>,
 }
 
+/// Conversations that are played together.
+#[derive(Debug)]
+struct Batch {
+    cache: KvCache,
+    streams: BTreeMap<usize, Stream>,
+}
+
 /// A decoder that plays: each slot's stream stays in the KV cache between its turns, and only what is
 /// new is ever read.
 #[derive(Debug)]
@@ -73,8 +85,8 @@ pub struct Generator<C> {
     codec: C,
     config: GeneratorConfig,
     device: Device,
-    cache: KvCache,
-    streams: BTreeMap<usize, Stream>,
+    /// Slot `i` is in batch `i` modulo their number.
+    batches: Vec<Batch>,
 }
 
 impl<C: Codec> Generator<C> {
@@ -82,8 +94,8 @@ impl<C: Codec> Generator<C> {
     pub fn new(decoder: &Decoder, codec: C, config: GeneratorConfig) -> Self {
         let decoder = decoder.valid();
         let device = decoder.device();
-        let cache = KvCache::new(&decoder, 0);
-        Generator { decoder, codec, config, device, cache, streams: BTreeMap::new() }
+        let batches = (0..config.workers.max(1)).map(|_| Batch::new(&decoder)).collect();
+        Generator { decoder, codec, config, device, batches }
     }
 
     /// Plays on with other weights. All streams are forgotten: their keys are the old weights'.
@@ -110,8 +122,11 @@ impl<C: Codec> Generator<C> {
 
     /// Forgets every stream.
     pub fn forget_all(&mut self) {
-        self.streams.clear();
-        self.cache = KvCache::new(&self.decoder, 0);
+        self.batches.fill_with(|| Batch::new(&self.decoder));
+    }
+
+    fn batch(&self, slot: usize) -> &Batch {
+        &self.batches[slot % self.batches.len()]
     }
 
     fn wish(&self, request: &TurnRequest<'_>, reply: usize) -> Result<Wish, GenerateError> {
@@ -120,9 +135,10 @@ impl<C: Codec> Generator<C> {
         let (context, stream) = match request.prompt {
             Prompt::Fresh(messages) => (self.codec.fresh(messages).map_err(refused)?, 0),
             Prompt::Continue(messages) => {
-                let stream = self.streams.get(&slot).ok_or(GenerateError::NoStream { slot })?;
+                let Batch { cache, streams } = self.batch(slot);
+                let stream = streams.get(&slot).ok_or(GenerateError::NoStream { slot })?;
                 let context = self.codec.follow(stream.last, messages).map_err(refused)?;
-                (context, self.cache.length(stream.row))
+                (context, cache.length(stream.row))
             }
         };
         let is_fresh = matches!(request.prompt, Prompt::Fresh(_));
@@ -157,6 +173,49 @@ impl<C: Codec> Generator<C> {
         Ok(())
     }
 
+    fn player(&self) -> Player<'_> {
+        Player {
+            decoder: &self.decoder,
+            device: &self.device,
+            prefill_scores: self.config.prefill_scores,
+            reader: Reader {
+                sampling: self.config.sampling,
+                readout: self.config.readout,
+                stop_ids: self.codec.stop_ids(),
+                max_new_tokens: self.config.max_new_tokens,
+            },
+        }
+    }
+
+    /// Plays all wishes, each batch on its thread; the replies come in no particular order.
+    fn play(&mut self, wishes: Vec<Wish>) -> Result<Vec<(usize, Draft)>, GenerateError> {
+        let mut batches = std::mem::take(&mut self.batches);
+        let mut shares: Vec<Vec<Wish>> = batches.iter().map(|_| Vec::new()).collect();
+        for wish in wishes {
+            let batch = wish.slot % shares.len();
+            shares[batch].push(wish);
+        }
+        let player = self.player();
+        let busy = batches.iter_mut().zip(shares).filter(|(_, share)| !share.is_empty());
+        let played = parallel::map(busy.collect(), |(batch, share)| batch.play(&player, share));
+        self.batches = batches;
+        let played: Result<Vec<_>, _> = played.into_iter().collect();
+        match played {
+            Ok(drafts) => Ok(drafts.into_iter().flatten().collect()),
+            Err(error) => {
+                // Half a turn is in a cache: no stream can go on from it.
+                self.forget_all();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Batch {
+    fn new(decoder: &Decoder) -> Self {
+        Batch { cache: KvCache::new(decoder, 0), streams: BTreeMap::new() }
+    }
+
     /// Makes a row for each wish, and drops rows and waste where that is due.
     fn arrange(&mut self, wishes: &[Wish]) {
         for wish in wishes.iter().filter(|wish| wish.is_fresh) {
@@ -179,44 +238,25 @@ impl<C: Codec> Generator<C> {
         }
     }
 
-    fn player(&self) -> Player<'_> {
-        Player {
-            decoder: &self.decoder,
-            device: &self.device,
-            prefill_scores: self.config.prefill_scores,
-            reader: Reader {
-                sampling: self.config.sampling,
-                readout: self.config.readout,
-                stop_ids: self.codec.stop_ids(),
-                max_new_tokens: self.config.max_new_tokens,
-            },
-        }
-    }
-
-    /// Plays all wishes; the cache is left with the whole replies in it.
-    fn play(&mut self, wishes: Vec<Wish>) -> Result<Vec<Reply>, GenerateError> {
+    /// Plays its wishes; the cache is left with the whole replies in it.
+    fn play(
+        &mut self,
+        player: &Player<'_>,
+        wishes: Vec<Wish>,
+    ) -> Result<Vec<(usize, Draft)>, GenerateError> {
         self.arrange(&wishes);
         let rows: Vec<usize> = wishes.iter().map(|wish| self.streams[&wish.slot].row).collect();
         let slots: Vec<usize> = wishes.iter().map(|wish| wish.slot).collect();
         let mut drafts: Vec<Draft> =
             wishes.into_iter().map(|wish| Draft::new(wish.context, wish.seed)).collect();
-        let mut cache = std::mem::replace(&mut self.cache, KvCache::new(&self.decoder, 0));
-        let played = self.player().play(&mut cache, &rows, &mut drafts);
-        self.cache = cache;
-        if let Err(failure) = played {
-            // Half a turn is in the cache: no stream can go on from it.
-            self.forget_all();
-            return Err(explain(failure, &slots));
-        }
-        let mut replies = Vec::with_capacity(drafts.len());
-        for (slot, draft) in slots.iter().zip(drafts) {
-            let reply = draft.finish(|tokens| self.codec.decode(tokens));
+        let played = player.play(&mut self.cache, &rows, &mut drafts);
+        played.map_err(|failure| explain(failure, &slots))?;
+        for (slot, draft) in slots.iter().zip(&drafts) {
             if let Some(stream) = self.streams.get_mut(slot) {
-                stream.last = reply.finish;
+                stream.last = draft.finish();
             }
-            replies.push(reply);
         }
-        Ok(replies)
+        Ok(slots.into_iter().zip(drafts).collect())
     }
 }
 
@@ -244,23 +284,24 @@ impl<C: Codec> Actor for Generator<C> {
         let reply = self.config.max_new_tokens;
         let wishes: Result<Vec<Wish>, _> =
             requests.iter().map(|request| self.wish(request, reply)).collect();
-        match wishes? {
-            wishes if wishes.is_empty() => Ok(Vec::new()),
-            wishes => self.play(wishes),
-        }
+        let mut drafts: BTreeMap<usize, Draft> = self.play(wishes?)?.into_iter().collect();
+        let draft = requests.iter().filter_map(|request| drafts.remove(&request.slot));
+        Ok(draft.map(|draft| draft.reply(|tokens| self.codec.decode(tokens))).collect())
     }
 
     fn release(&mut self, slot: usize) {
-        self.streams.remove(&slot);
+        let batch = slot % self.batches.len();
+        self.batches[batch].streams.remove(&slot);
     }
 
     fn value(&mut self, request: &TurnRequest<'_>) -> Result<f32, GenerateError> {
         let wish = self.wish(request, 0)?;
+        let Batch { cache, streams } = self.batch(wish.slot);
         let stream = match wish.is_fresh {
             true => None,
-            false => self.streams.get(&wish.slot).map(|stream| stream.row),
+            false => streams.get(&wish.slot).map(|stream| stream.row),
         };
-        let played = self.player().value(&self.cache, stream, &wish.context);
+        let played = self.player().value(cache, stream, &wish.context);
         played.map_err(|failure| explain(failure, &[wish.slot]))
     }
 }

@@ -134,6 +134,23 @@ impl Player<'_> {
 
     /// Appends contexts and returns the logits after each.
     fn read_in(&self, cache: &mut KvCache, contexts: &[&[u32]]) -> Result<Logits, Failure> {
+        let lengths: Vec<usize> = contexts.iter().map(|context| context.len()).collect();
+        let Some(tail) = common_tail(&lengths) else {
+            return self.read_together(cache, contexts);
+        };
+        // What the long contexts have more than the others is read without the others.
+        let long: Vec<usize> = (0..contexts.len()).filter(|&row| lengths[row] > tail).collect();
+        let heads: Vec<&[u32]> =
+            long.iter().map(|&row| &contexts[row][..lengths[row] - tail]).collect();
+        let mut part = Part::take(cache, long);
+        self.read_in(&mut part.cache, &heads)?;
+        part.give_back(cache);
+        let tails: Vec<&[u32]> =
+            contexts.iter().map(|context| window(context, tail, tail)).collect();
+        self.read_together(cache, &tails)
+    }
+
+    fn read_together(&self, cache: &mut KvCache, contexts: &[&[u32]]) -> Result<Logits, Failure> {
         let longest = contexts.iter().map(|context| context.len()).max().unwrap_or(0);
         let mut left = longest;
         loop {
@@ -173,6 +190,19 @@ impl Player<'_> {
     }
 }
 
+/// The length up to which contexts are best read together, if reading what the longer ones have more
+/// apart saves a fifth of the padded tokens.
+fn common_tail(lengths: &[usize]) -> Option<usize> {
+    let longest = lengths.iter().copied().max()?;
+    let cost = |tail: usize| {
+        let long = lengths.iter().filter(|&&length| length > tail).count();
+        tail * lengths.len() + (longest - tail) * long
+    };
+    let tail =
+        lengths.iter().copied().filter(|&length| length > 0).min_by_key(|&tail| cost(tail))?;
+    (cost(tail) * 5 <= cost(longest) * 4).then_some(tail)
+}
+
 /// Which of a context's tokens fall into a piece of `time`, `left` tokens before the contexts' end.
 fn window(context: &[u32], left: usize, time: usize) -> &[u32] {
     let start = context.len().saturating_sub(left);
@@ -189,5 +219,18 @@ struct Logits {
 impl Logits {
     fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.width..(row + 1) * self.width]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // By hand: together 4 x 50 = 200; a tail of 10 costs 4 x 10 + 2 x 40 = 120, one of 12 4 x 12 + 38 = 86.
+    #[test]
+    fn long_contexts_are_cut_where_that_saves_most() {
+        assert_eq!(common_tail(&[10, 50, 10, 12]), Some(12));
+        assert_eq!(common_tail(&[50, 50, 48]), None);
+        assert_eq!(common_tail(&[]), None);
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: EvalArgs, format: Format) -> Result<()> {
     let interrupt = Interrupt::listen()?;
     let bar = progress_bar(tasks.len() as u64, "evaluating");
     let settings = Settings {
-        rollout: &config.rollout,
+        config: &config,
         temperature: args.temperature.unwrap_or(config.evaluation.temperature),
         seed: seed::derive(args.seed.unwrap_or(config.seed), &[EVALUATION]),
     };

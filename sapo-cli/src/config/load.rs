@@ -1,5 +1,6 @@
 //! Reads a configuration and explains what is wrong with it.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -31,8 +32,11 @@ pub(crate) fn load(source: &ConfigSource) -> Result<RunConfig> {
         assign(&mut table, setting).with_context(context)?;
         resolve(table.clone()).with_context(context)?;
     }
-    let config = resolve(table)?;
+    let mut config = resolve(table)?;
     check(&config)?;
+    if config.workers == 0 {
+        config.workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+    }
     Ok(config)
 }
 

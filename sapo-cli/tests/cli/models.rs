@@ -92,11 +92,7 @@ fn what_cannot_be_answered_is_refused() {
     assert_snapshot!(desk.sapo("generate --model tiny look --temperature -1"), @r#"
     exit 2
     -- stderr
-    error: unexpected argument '-1' found
-
-      tip: to pass '-1' as a value, use '-- -1'
-
-    Usage: sapo generate [OPTIONS] --model <DIR> [PROMPT]
+    error: invalid value '-1' for '--temperature <T>': write a number from 0, such as 0.7
 
     For more information, try '--help'.
     "#);

@@ -127,6 +127,24 @@ fn the_ratio_of_the_first_step_is_one_however_the_streams_are_batched() {
 }
 
 #[test]
+fn workers_share_the_micro_batches_of_a_step() {
+    let model = TinyLm::new(7);
+    let episodes = played_by(&model, 6);
+    let streams = TrainStream::collect(&episodes, &sapo().targets(&episodes)).unwrap();
+    let streams: Vec<&TrainStream> = streams.iter().collect();
+    let gradient = |workers| {
+        let config = LearnerConfig { workers, micro_batch_tokens: 1, ..config(0.0) };
+        loss_and_gradient(&Learner::new(model.clone(), config), &sapo(), &streams)
+    };
+    let (loss, alone) = gradient(1);
+    for workers in [2, 3, 64] {
+        let (shared_loss, shared) = gradient(workers);
+        assert_close(&[shared_loss], &[loss], 1e-6);
+        assert_close(&shared, &alone, 1e-6);
+    }
+}
+
+#[test]
 fn a_rate_of_zero_leaves_the_weights_as_they_are() {
     let model = TinyLm::new(6);
     let before = model.weights();

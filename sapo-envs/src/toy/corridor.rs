@@ -24,13 +24,14 @@ pub struct Corridor {
     state: Option<State>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct State {
     task: CorridorTask,
     room: usize,
     has_key: bool,
     open: bool,
     steps: usize,
+    end: Option<Step>,
 }
 
 impl Corridor {
@@ -61,13 +62,19 @@ impl Environment for Corridor {
         if let Some(place) = [start, key].into_iter().find(|place| *place >= rooms) {
             return Err(ToyError::NoSuchPlace { place, places: rooms });
         }
-        let state = State { task: *task, room: start, has_key: false, open: false, steps: 0 };
+        let state =
+            State { task: *task, room: start, has_key: false, open: false, steps: 0, end: None };
+        let text = format!("task: open the door. {}", state.view());
+        let shown = Observation { text, ..state.shown() };
         self.state = Some(state);
-        Ok(Observation { text: format!("task: open the door. {}", state.view()), ..state.shown() })
+        Ok(shown)
     }
 
     fn step(&mut self, action: &str) -> Result<Step, ToyError> {
         let state = self.state.as_mut().ok_or(ToyError::NotStarted)?;
+        if let Some(end) = &state.end {
+            return Ok(end.clone());
+        }
         let happened = state.act(action);
         state.steps += 1;
         let mut observation = state.shown();
@@ -80,7 +87,9 @@ impl Environment for Corridor {
             (false, false) => Status::Running,
         };
         let score = if state.open { 1.0 } else { 0.0 };
-        Ok(Step { observation, reward: score, status, score, success: state.open })
+        let step = Step { observation, reward: score, status, score, success: state.open };
+        state.end = status.is_done().then(|| step.clone());
+        Ok(step)
     }
 }
 

@@ -20,6 +20,7 @@ pub struct Echo {
     words: Vec<String>,
     said: usize,
     right: usize,
+    last: Option<Step>,
 }
 
 impl Echo {
@@ -47,22 +48,27 @@ impl Environment for Echo {
         if task.words.is_empty() {
             return Err(ToyError::NoWords);
         }
-        *self = Echo { words: task.words.clone(), said: 0, right: 0 };
+        *self = Echo { words: task.words.clone(), ..Self::default() };
         Ok(self.shown())
     }
 
     fn step(&mut self, action: &str) -> Result<Step, ToyError> {
-        let right = action == self.expert().ok_or(ToyError::NotStarted)?;
+        let Some(word) = self.expert() else {
+            return self.last.clone().ok_or(ToyError::NotStarted);
+        };
+        let right = action == word;
         self.said += 1;
         self.right += usize::from(right);
         let ended = self.said == self.words.len();
-        Ok(Step {
+        let step = Step {
             observation: self.shown(),
             reward: if right { 1.0 } else { 0.0 },
             status: if ended { Status::Terminated } else { Status::Running },
             score: self.right as f32 / self.words.len() as f32,
             success: self.right == self.words.len(),
-        })
+        };
+        self.last = Some(step.clone());
+        Ok(step)
     }
 }
 
@@ -89,11 +95,12 @@ mod tests {
     fn the_expert_solves_it() {
         let mut echo = Echo::new();
         echo.reset(&task()).unwrap();
-        let mut success = false;
+        let mut last = None;
         while let Some(word) = echo.expert().map(str::to_owned) {
-            success = echo.step(&word).unwrap().success;
+            last = Some(echo.step(&word).unwrap());
         }
-        assert!(success);
-        assert_eq!(echo.step("red").unwrap_err(), ToyError::NotStarted);
+        assert!(last.as_ref().is_some_and(|step| step.success));
+        assert_eq!(echo.step("red").ok(), last);
+        assert_eq!(Echo::new().step("red").unwrap_err(), ToyError::NotStarted);
     }
 }

@@ -115,10 +115,12 @@ proptest! {
         turns in prop::collection::vec(turn(), 1..6),
         seed in 0..1000_u64,
         narrow in any::<bool>(),
+        workers in 1..4_usize,
         family in prop::sample::select(vec![Family::Qwen2, Family::Qwen3, Family::Llama]),
     ) {
         let decoder = tiny(family, seed);
-        let mut generator = generator(&decoder);
+        let mut generator =
+            Generator::new(&decoder, Numbers, GeneratorConfig { workers, ..config() });
         if narrow {
             generator.config.prefill_scores = 40;
         }
