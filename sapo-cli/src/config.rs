@@ -9,6 +9,7 @@ use sapo_core::algorithm::{Normalization, Truncation};
 use sapo_core::objective::{KlEstimator, RatioClip};
 use sapo_core::schedule::Decay;
 use sapo_core::value::ReadoutKind;
+use sapo_envs::alfworld::TaskKind;
 use sapo_models::ValueRows;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,7 @@ impl Default for RunConfig {
             algorithm: AlgorithmName::Sapo,
             iterations: 30,
             episodes: 128,
-            learning_rate: 8e-4,
+            learning_rate: 2e-4,
             model: ModelSection::default(),
             env: EnvSection::default(),
             warm_start: WarmStartSection::default(),
@@ -142,6 +143,8 @@ pub(crate) struct EnvSection {
     pub(crate) split: String,
     /// The split that is evaluated on.
     pub(crate) eval_split: String,
+    /// The types of task that are played; all where none is named.
+    pub(crate) task_types: Vec<TaskKind>,
     /// How many training games are generated where there is no data.
     pub(crate) generated: usize,
     /// Seeds generated games. Not the run's seed: runs of different seeds share their games.
@@ -165,9 +168,10 @@ impl Default for EnvSection {
             data: None,
             split: "train".into(),
             eval_split: "valid_seen".into(),
+            task_types: Vec::new(),
             generated: 3000,
             generated_seed: 0,
-            max_turns: 20,
+            max_turns: 12,
             prompt: PromptName::Conversation,
             show_admissible: false,
             reward: 1.0,
@@ -299,12 +303,12 @@ impl Default for SapoSection {
             max_return: 1.0,
             readout: ReadoutKind::Linear,
             readout_temperature: 1.0,
-            invalid_action_penalty: 0.01,
+            invalid_action_penalty: 0.1,
             truncation: Truncation::Terminal,
             normalization: Normalization::default(),
             clip: RatioClip::default(),
-            value_coefficient: 0.5,
-            action_value_coefficient: 0.5,
+            value_coefficient: 0.1,
+            action_value_coefficient: 0.1,
             value_clip: 0.5,
             action_value_clip: 0.5,
             kl_coefficient: 0.0,
@@ -351,10 +355,10 @@ impl Default for OptimizerSection {
             epochs: 1,
             mini_batches: 4,
             mini_batch_turns: 256,
-            micro_batch_tokens: 2048,
+            micro_batch_tokens: 1024,
             warmup_iterations: 3.0,
             decay: Decay::Constant,
-            target_kl: 0.004,
+            target_kl: 0.0,
         }
     }
 }

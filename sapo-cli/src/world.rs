@@ -70,10 +70,19 @@ impl TaskSet {
     }
 
     fn open(section: &EnvSection, split: &str, generated: usize) -> Result<Self> {
+        let types = &section.task_types;
         let (source, games) = match &section.data {
             Some(data) => {
                 let dataset = Dataset::open(data)?;
-                let games = dataset.split(split)?;
+                let mut games = dataset.split(split)?;
+                games.retain(|&game| {
+                    types.is_empty() || dataset.kind(game).is_some_and(|kind| types.contains(&kind))
+                });
+                ensure!(
+                    !games.is_empty(),
+                    "{}: split {split:?} has no game of env.task_types",
+                    data.display()
+                );
                 (Source::Files(Arc::new(dataset)), games)
             }
             None => {
@@ -85,7 +94,8 @@ impl TaskSet {
                             "unknown split {split:?}; known are train, valid_seen, valid_unseen"
                         )
                     })?;
-                let config = GeneratorConfig::small(section.generated_seed);
+                let mut config = GeneratorConfig::small(section.generated_seed);
+                config.tasks.retain(|(kind, _)| types.is_empty() || types.contains(kind));
                 (Source::Generated(config, split), (0..generated).collect())
             }
         };

@@ -45,8 +45,8 @@ pub struct LearnerConfig {
     /// How many micro-batches are on the way at once, each on a thread of its own. More than 1 is for
     /// processors; it changes results by rounding alone.
     pub workers: usize,
-    /// Steers the rate by the divergence of each iteration, where given. It needs at least two
-    /// optimizer steps an iteration: the first is measured before anything has moved.
+    /// Steers the rate by the divergence of each iteration after the warm-up, where given. It needs at
+    /// least two optimizer steps an iteration: the first is measured before anything has moved.
     pub kl_controller: Option<KlController>,
     /// Seeds the order of the streams.
     pub seed: u64,
@@ -133,8 +133,12 @@ impl<M: CausalLm + Module> Learner<M> {
             self.step(algorithm, &chosen, progress, &mut report);
         }
         report.average();
+        // In the warm-up the rate is low on purpose: that little moves is no reason to raise it.
+        let is_warm = iteration as f64 >= self.config.schedule.warmup_iterations;
         match &mut self.config.kl_controller {
-            Some(controller) if report.steps > 1 => controller.observe(report.loss.approximate_kl),
+            Some(controller) if report.steps > 1 && is_warm => {
+                controller.observe(report.loss.approximate_kl);
+            }
             _ => {}
         }
         Ok(report)

@@ -59,7 +59,7 @@ pub struct KlController {
 
 impl KlController {
     const STEP: f64 = 1.5;
-    const RANGE: (f64, f64) = (1.0 / 32.0, 32.0);
+    const RANGE: (f64, f64) = (1.0 / 32.0, 4.0);
 
     /// A controller that starts at the scheduled rate.
     pub fn new(target: f32) -> Self {

@@ -268,23 +268,26 @@ fn updates_repeat_to_the_last_bit() {
 }
 
 #[test]
-fn the_controller_steers_by_an_iteration_of_several_steps_only() {
+fn the_controller_steers_by_an_iteration_of_several_steps_after_the_warm_up() {
     let episodes = played_by(&TinyLm::new(14), 6);
-    let scale_after = |count, rate, target| {
+    let scale_of = |count, rate, target, warmup_iterations| {
         let kl_controller = Some(KlController::new(target));
         let mini_batches = MiniBatches::Count(count);
-        let config = LearnerConfig { mini_batches, kl_controller, ..config(rate) };
+        let base = config(rate);
+        let schedule = Schedule { warmup_iterations, ..base.schedule };
+        let config = LearnerConfig { schedule, mini_batches, kl_controller, ..base };
         let mut learner = Learner::new(TinyLm::new(14), config);
         learner.update(&sapo(), &episodes, None, 0).unwrap();
         learner.rate_scale()
     };
     assert_eq!(
-        scale_after(1, 1e-2, 0.01),
+        scale_of(1, 1e-2, 0.01, 0.0),
         1.0,
         "a single step moves nothing before it is measured"
     );
-    assert!(scale_after(3, 1e-1, 1e-6) < 1.0);
-    assert!(scale_after(3, 1e-6, 0.01) > 1.0);
+    assert!(scale_of(3, 1e-1, 1e-6, 0.0) < 1.0);
+    assert!(scale_of(3, 1e-6, 0.01, 0.0) > 1.0);
+    assert_eq!(scale_of(3, 1e-6, 0.01, 1.0), 1.0, "a warm-up is slow on purpose");
 }
 
 #[test]

@@ -66,17 +66,17 @@ const REAL_SHARES: [(TaskKind, u32); 6] = [
 ];
 
 impl GeneratorConfig {
-    /// Rooms of 6 to 10 receptacles with few objects, all six types of task alike: for quick runs.
+    /// Rooms of 3 to 6 receptacles with few objects, all six types of task alike: for quick runs.
     pub fn small(seed: u64) -> Self {
         GeneratorConfig {
             seed,
             rooms: RoomKind::ALL.to_vec(),
             tasks: TaskKind::ALL.map(|task| (task, 1)).to_vec(),
-            receptacles: 6..=10,
-            objects: 6..=12,
+            receptacles: 3..=6,
+            objects: 4..=8,
             shared_spots: 0.05,
             layouts: 25,
-            max_walkthrough: 10,
+            max_walkthrough: 8,
         }
     }
 
