@@ -71,8 +71,8 @@ fn each_mismatch_is_a_line_and_fails_the_command() {
     -- stdout
     {"states":8,"mismatches":2,"episodes":1,"files":1}
     -- stderr
-    mismatch: recording.jsonl: train/pick_clean_then_place_in_recep-Egg-None-Microwave-13/trial_G000001: policy walkthrough: step 1: observation: expected "You arrive\nelsewhere.", got "You arrive at microwave 1. The microwave 1 is closed."
-    mismatch: recording.jsonl: train/pick_clean_then_place_in_recep-Egg-None-Microwave-13/trial_G000001: policy walkthrough: step 1: score: expected "1", got "0"
+    mismatch: recording.jsonl: train/pick_clean_then_place_in_recep-Egg-None-Fridge-13/trial_G000001: policy walkthrough: step 1: observation: expected "You arrive\nelsewhere.", got "You arrive at fridge 1. The fridge 1 is closed."
+    mismatch: recording.jsonl: train/pick_clean_then_place_in_recep-Egg-None-Fridge-13/trial_G000001: policy walkthrough: step 1: score: expected "1", got "0"
     error: the engine differs from the recordings; mismatches: 2 in 8 states
     "#);
 }
@@ -156,7 +156,7 @@ fn info_tells_version_and_content() {
     games      5
     rule sets  new 5
     splits     train 5
-    kinds      pick_clean_then_place_in_recep 1, pick_heat_then_place_in_recep 1, pick_two_obj_and_place 3
+    kinds      pick_clean_then_place_in_recep 1, pick_cool_then_place_in_recep 1, pick_heat_then_place_in_recep 1, pick_two_obj_and_place 2
     "#);
     assert_snapshot!(desk.sapo("env info corridor"), @r#"
     exit 0
