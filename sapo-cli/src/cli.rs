@@ -60,7 +60,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "N")]
     pub(crate) stop_after: Option<usize>,
     /// Go on with the run in this folder, to the end that its configuration names
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "out"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set", "device", "algorithm", "out"])]
     pub(crate) resume: Option<PathBuf>,
 }
 

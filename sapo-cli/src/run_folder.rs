@@ -1,7 +1,7 @@
 //! The folder of a run: configuration, metrics, checkpoints, models, episodes to read.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -15,6 +15,7 @@ use crate::config::{ConfigSource, RunConfig, load};
 
 const CONFIG: &str = "config.toml";
 const STATE: &str = "state.json";
+const SUMMARY: &str = "summary.json";
 const SHOWN_EPISODES: usize = 4;
 
 /// What a checkpoint holds beside model and optimizer.
@@ -44,19 +45,35 @@ impl RunFolder {
             Some(path) => path.to_owned(),
             None => free_name(Path::new("runs"))?,
         };
-        if path.join(CONFIG).exists() {
-            bail!(
-                "{} holds a run already; go on from it with --resume, or choose another --out",
+        let taken = || {
+            anyhow!(
+                "{} is not empty; choose another --out, or go on from the run in it with --resume",
                 path.display()
-            );
+            )
+        };
+        if fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(taken());
         }
         for part in ["", "checkpoints", "episodes"] {
             let part = path.join(part);
             fs::create_dir_all(&part)
                 .with_context(|| format!("{}: cannot make the folder", part.display()))?;
         }
-        write_whole(&path.join(CONFIG), toml::to_string(config)?.as_bytes())?;
-        Ok(RunFolder(path))
+        // Of two runs that begin in one folder at once, one makes this file and the other does not.
+        let file = path.join(CONFIG);
+        let text = toml::to_string(config)?;
+        let written = File::create_new(&file).and_then(|mut file| file.write_all(text.as_bytes()));
+        match written {
+            Ok(()) => Ok(RunFolder(path)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(taken()),
+            Err(error) => Err(error).context(format!("{}: cannot write it", file.display())),
+        }
+    }
+
+    /// Removes the folder of a run that came to nothing.
+    pub(crate) fn discard(self) -> Result<()> {
+        fs::remove_dir_all(&self.0)
+            .with_context(|| format!("{}: cannot remove it", self.0.display()))
     }
 
     /// Opens the folder of a run to go on with.
@@ -154,7 +171,11 @@ impl RunFolder {
     /// Drops metrics of iterations after `iteration`, which will be done again.
     pub(crate) fn rewind_metrics(&self, iteration: usize) -> Result<()> {
         let path = self.metrics();
-        let text = fs::read_to_string(&path).unwrap_or_default();
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            read => read.with_context(|| format!("{}: cannot read it", path.display()))?,
+        };
+        let text = String::from_utf8_lossy(&bytes);
         let kept: String = text
             .lines()
             .filter(|line| {
@@ -181,9 +202,16 @@ impl RunFolder {
         self.0.join("metrics.jsonl")
     }
 
+    /// Whether the run has come to its end, final evaluations included.
+    pub(crate) fn is_finished(&self) -> bool {
+        let summary = fs::read(self.0.join(SUMMARY)).unwrap_or_default();
+        let summary: Value = serde_json::from_slice(&summary).unwrap_or_default();
+        summary["interrupted"] == Value::Bool(false)
+    }
+
     /// Writes the summary of a run that ended.
     pub(crate) fn write_summary(&self, summary: &Value) -> Result<()> {
-        write_whole(&self.0.join("summary.json"), format!("{summary:#}\n").as_bytes())
+        write_whole(&self.0.join(SUMMARY), format!("{summary:#}\n").as_bytes())
     }
 
     /// Writes a few episodes for a person to read.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use burn::prelude::*;
 use sapo_core::algorithm::Sapo;
 use sapo_core::env::Dialogue;
@@ -79,10 +79,17 @@ impl Trainer {
         let device = device(config.device);
         let (tasks, held_out) = task_sets(&config)?;
         let mut agent = Agent::start(&config, &device, || warm_start::corpus(&config))?;
+        let (reply, positions) =
+            (config.rollout.max_new_tokens, agent.config.max_position_embeddings);
+        ensure!(
+            reply < positions,
+            "rollout.max_new_tokens is {reply}; the model has {positions} positions for a whole stream"
+        );
         let folder = RunFolder::create(out, &config)?;
         talk(format!("run folder: {}", folder.path().display()));
         warm_up(&config, &mut agent, &interrupt)?;
         if interrupt.is_asked() {
+            folder.discard()?;
             return Ok(None);
         }
         agent.save(&agent.decoder, &folder.start_model(), config.model.dtype)?;
@@ -102,7 +109,10 @@ impl Trainer {
             held_out,
             state,
         };
-        let Some(before) = trainer.evaluate_held_out()? else { return Ok(None) };
+        let Some(before) = trainer.evaluate_held_out()? else {
+            trainer.folder.discard()?;
+            return Ok(None);
+        };
         talk(format!("before: {}", describe(&before)));
         trainer.state.success_before = before.all.success;
         trainer.state.seconds = clock.elapsed().as_secs_f64();
@@ -116,6 +126,11 @@ impl Trainer {
         folder: RunFolder,
         interrupt: Interrupt,
     ) -> Result<Self> {
+        ensure!(
+            !folder.is_finished(),
+            "{}: the run is finished; `sapo inspect` shows what it came to",
+            folder.path().display()
+        );
         let clock = Instant::now();
         let device = device(config.device);
         let (tasks, held_out) = task_sets(&config)?;
@@ -147,11 +162,17 @@ impl Trainer {
     pub(crate) fn run(mut self, stop: StopAfter) -> Result<Summary> {
         let spent_before = self.state.seconds;
         let first = self.state.iteration;
-        let end =
-            stop.0.map_or(self.config.iterations, |more| self.config.iterations.min(first + more));
+        let end = stop.0.map_or(self.config.iterations, |more| {
+            self.config.iterations.min(first.saturating_add(more))
+        });
         while self.state.iteration < end && !self.interrupt.is_asked() {
-            if !self.iterate()? {
-                break;
+            match self.iterate() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.folder.save_checkpoint(&self.learner, &self.state)?;
+                    return Err(error);
+                }
             }
             self.state.seconds = spent_before + self.clock.elapsed().as_secs_f64();
             if self.state.iteration.is_multiple_of(CHECKPOINT_EVERY) {
@@ -290,6 +311,8 @@ impl Trainer {
     }
 
     fn summarize(self, evaluations: BTreeMap<String, Evaluation>) -> Result<Summary> {
+        let wanted = &self.config.evaluation.more_splits;
+        let is_whole = wanted.iter().all(|split| evaluations.contains_key(split));
         let after = evaluations.get(&self.config.env.eval_split);
         let summary = Summary {
             run: self.folder.path().to_owned(),
@@ -298,7 +321,7 @@ impl Trainer {
             episodes: self.state.episodes,
             iterations: self.state.iteration,
             seconds: self.state.seconds,
-            interrupted: after.is_none(),
+            interrupted: after.is_none() || !is_whole,
             seed: self.config.seed,
             evaluations,
         };
@@ -315,9 +338,13 @@ fn method(config: &RunConfig, agent: &Agent) -> (Sapo, Option<Decoder>) {
 }
 
 fn task_sets(config: &RunConfig) -> Result<(TaskSet, TaskSet)> {
+    let section = &config.evaluation;
+    for split in &section.more_splits {
+        TaskSet::evaluation(&config.env, split, section.episodes)?;
+    }
     Ok((
         TaskSet::training(&config.env, Use::Training, config.warm_start.share)?,
-        TaskSet::evaluation(&config.env, &config.env.eval_split, config.evaluation.episodes)?,
+        TaskSet::evaluation(&config.env, &config.env.eval_split, section.episodes)?,
     ))
 }
 

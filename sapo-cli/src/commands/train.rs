@@ -1,11 +1,11 @@
 //! `sapo train`.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::cli::{Setting, TrainArgs};
 use crate::config::{ConfigSource, load};
 use crate::interrupt::Interrupt;
-use crate::output::{Format, percent, print_result, talk};
+use crate::output::{Format, percent, print_result};
 use crate::run_folder::RunFolder;
 use crate::trainer::{StopAfter, Summary, Trainer};
 
@@ -20,10 +20,9 @@ pub(crate) fn run(args: TrainArgs, format: Format) -> Result<()> {
         }
         None => start(args, interrupt)?,
     };
-    let Some(trainer) = trainer else {
-        talk("interrupted before the first iteration; nothing was learned that could be kept");
-        return Ok(());
-    };
+    let trainer = trainer.context(
+        "interrupted before the first iteration; nothing was learned that could be kept",
+    )?;
     let summary = trainer.run(stop)?;
     print_result(format, &summary, describe)
 }

@@ -94,52 +94,90 @@ pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str>
 }
 
 fn check(config: &RunConfig) -> Result<()> {
-    let RunConfig { env, warm_start, rollout, sapo, optimizer, .. } = config;
-    let positive = [
-        ("episodes", config.episodes),
-        ("env.max_turns", env.max_turns),
-        ("env.generated", env.generated),
-        ("rollout.slots", rollout.slots),
-        ("rollout.max_new_tokens", rollout.max_new_tokens),
-        ("rollout.max_prompt_tokens", rollout.max_prompt_tokens),
-        ("warm_start.batch", warm_start.batch),
-        ("optimizer.epochs", optimizer.epochs),
-        ("optimizer.micro_batch_tokens", optimizer.micro_batch_tokens),
+    check_counts(config)?;
+    check_numbers(config)?;
+    if config.model.path.as_os_str() == "new" && config.model.value_tokens.is_some() {
+        bail!("model.value_tokens is for model folders; a new model reserves its own");
+    }
+    Ok(())
+}
+
+fn check_counts(config: &RunConfig) -> Result<()> {
+    let RunConfig { env, warm_start, rollout, optimizer, evaluation, model, .. } = config;
+    const MANY: usize = 10_000_000;
+    let counts = [
+        ("episodes", config.episodes, 1..=MANY),
+        ("iterations", config.iterations, 0..=MANY),
+        ("workers", config.workers, 0..=1024),
+        ("env.max_turns", env.max_turns, 1..=MANY),
+        ("env.generated", env.generated, 1..=MANY),
+        ("rollout.slots", rollout.slots, 1..=MANY),
+        ("rollout.max_new_tokens", rollout.max_new_tokens, 1..=MANY),
+        ("rollout.max_prompt_tokens", rollout.max_prompt_tokens, 1..=MANY),
+        ("warm_start.batch", warm_start.batch, 1..=MANY),
+        ("warm_start.steps", warm_start.steps, 0..=MANY),
+        ("optimizer.epochs", optimizer.epochs, 1..=MANY),
+        ("optimizer.micro_batch_tokens", optimizer.micro_batch_tokens, 1..=usize::MAX),
+        ("evaluation.episodes", evaluation.episodes, 0..=MANY),
+        ("model.hidden", model.hidden, 1..=65_536),
+        ("model.intermediate", model.intermediate, 1..=262_144),
+        ("model.layers", model.layers, 1..=1024),
     ];
-    for (key, value) in positive {
-        if value == 0 {
-            bail!("{key} is 0; it must be at least 1");
+    for (key, value, range) in counts {
+        if !range.contains(&value) {
+            bail!("{key} is {value}; it must be from {} to {}", range.start(), range.end());
         }
     }
     if optimizer.mini_batches == 0 && optimizer.mini_batch_turns == 0 {
         bail!("optimizer.mini_batches and optimizer.mini_batch_turns are both 0; set one of them");
     }
+    Ok(())
+}
+
+fn check_numbers(config: &RunConfig) -> Result<()> {
+    let RunConfig { env, warm_start, rollout, sapo, optimizer, evaluation, .. } = config;
     let above_zero = [
         ("rollout.temperature", rollout.temperature),
         ("sapo.max_return", sapo.max_return),
         ("sapo.readout_temperature", sapo.readout_temperature),
         ("optimizer.max_gradient_norm", optimizer.max_gradient_norm),
+        ("optimizer.epsilon", optimizer.epsilon),
     ];
     for (key, value) in above_zero {
         if !(value > 0.0 && value.is_finite()) {
             bail!("{key} is {value}; it must be a number above 0");
         }
     }
-    let rates = [
-        ("learning_rate", config.learning_rate),
-        ("warm_start.learning_rate", warm_start.learning_rate),
+    let numbers = [
+        ("env.reward", env.reward.into(), -1e6, 1e6),
+        ("evaluation.temperature", evaluation.temperature.into(), 0.0, 1e3),
+        ("learning_rate", config.learning_rate, 0.0, 1e3),
+        ("optimizer.beta_1", optimizer.beta_1.into(), 0.0, 0.999_999),
+        ("optimizer.beta_2", optimizer.beta_2.into(), 0.0, 0.999_999),
+        ("optimizer.target_kl", optimizer.target_kl.into(), 0.0, 1e3),
+        ("optimizer.warmup_iterations", optimizer.warmup_iterations, 0.0, 1e9),
+        ("optimizer.weight_decay", optimizer.weight_decay.into(), 0.0, 1e3),
+        ("sapo.action_value_clip", sapo.action_value_clip.into(), 0.0, 1e6),
+        ("sapo.action_value_coefficient", sapo.action_value_coefficient.into(), 0.0, 1e6),
+        ("sapo.clip.high", sapo.clip.high.into(), 0.0, 1e6),
+        ("sapo.clip.low", sapo.clip.low.into(), 0.0, 1.0),
+        ("sapo.discount.gamma", sapo.discount.gamma.into(), 0.0, 1.0),
+        ("sapo.discount.lambda", sapo.discount.lambda.into(), 0.0, 1.0),
+        ("sapo.entropy_coefficient", sapo.entropy_coefficient.into(), -1e6, 1e6),
+        ("sapo.invalid_action_penalty", sapo.invalid_action_penalty.into(), 0.0, 1e6),
+        ("sapo.kl_coefficient", sapo.kl_coefficient.into(), 0.0, 1e6),
+        ("sapo.normalization.epsilon", sapo.normalization.epsilon, 0.0, 1e6),
+        ("sapo.value_clip", sapo.value_clip.into(), 0.0, 1e6),
+        ("sapo.value_coefficient", sapo.value_coefficient.into(), 0.0, 1e6),
+        ("warm_start.disturbance", warm_start.disturbance, 0.0, 1.0),
+        ("warm_start.learning_rate", warm_start.learning_rate, 0.0, 1e3),
+        ("warm_start.observation_weight", warm_start.observation_weight.into(), 0.0, 1e6),
+        ("warm_start.share", warm_start.share, 0.0, 0.999_999),
     ];
-    for (key, value) in rates {
-        if !(value >= 0.0 && value.is_finite()) {
-            bail!("{key} is {value}; it must be 0 or more");
+    for (key, value, low, high) in numbers {
+        if !(low..=high).contains(&value) {
+            bail!("{key} is {value}; it must be from {low} to {high}");
         }
-    }
-    if !(0.0..=1.0).contains(&warm_start.disturbance) || !(0.0..1.0).contains(&warm_start.share) {
-        bail!("warm_start.disturbance and warm_start.share are shares: from 0 to below 1");
-    }
-    let evaluation = config.evaluation.temperature;
-    if !(evaluation >= 0.0 && evaluation.is_finite()) {
-        bail!("evaluation.temperature is {evaluation}; it must be 0 (greedy) or more");
     }
     Ok(())
 }
@@ -181,6 +219,9 @@ mod tests {
         assert!(message(&["episodes=0"]).contains("episodes is 0"));
         assert!(message(&["rollout.temperature=0"]).contains("rollout.temperature"));
         assert!(message(&["learning_rate=nan"]).contains("learning_rate"));
+        assert!(message(&["sapo.discount.gamma=2.0"]).contains("from 0 to 1"));
+        assert!(message(&["optimizer.beta_1=1.0"]).contains("optimizer.beta_1"));
+        assert!(message(&["workers=99999999"]).contains("workers is 99999999"));
     }
 
     #[test]

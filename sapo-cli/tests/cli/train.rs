@@ -43,7 +43,17 @@ fn a_run_leaves_all_that_it_promises() {
     }
     let found = desk.json("eval --model run/model --episodes 4 --split valid_unseen");
     assert_eq!((&found["episodes"], &found["split"]), (&4.into(), &"valid_unseen".into()));
-    assert!(desk.sapo(&format!("train --out run {SHORT}")).contains("holds a run already"));
+    assert!(desk.sapo(&format!("train --out run {SHORT}")).contains("run is not empty"));
+    assert!(desk.sapo("train --resume run").contains("the run is finished"));
+    assert!(desk.sapo("train --resume run --set seed=1").starts_with("exit 2"));
+}
+
+#[test]
+fn a_folder_with_other_things_in_it_is_left_alone() {
+    let desk = Desk::new();
+    desk.write("mine/summary.json", "precious");
+    assert!(desk.sapo(&format!("train --out mine {SHORT}")).contains("mine is not empty"));
+    assert_eq!(std::fs::read_dir(desk.path("mine")).unwrap().count(), 1);
 }
 
 #[test]
@@ -76,5 +86,8 @@ fn what_cannot_be_trained_is_refused_by_name() {
     assert!(said("train --set model.value_tokens=[5,6]").contains("model.value_tokens"));
     assert!(said("train --resume nowhere").contains("no run's folder"));
     assert!(said("train --set env.eval_split=test").contains("unknown split"));
+    assert!(said("train --set evaluation.more_splits=['test']").contains("unknown split"));
+    assert!(said("train --set rollout.max_new_tokens=9999").contains("positions"));
+    assert!(said("train --set model.path=new --set model.value_tokens=[0,1]").contains("reserves"));
     assert!(!desk.path("runs").exists(), "a refused run leaves nothing behind");
 }

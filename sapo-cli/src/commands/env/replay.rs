@@ -62,6 +62,7 @@ fn replay(args: &AlfworldArgs) -> Result<Summary> {
     let mut summary = Summary::default();
     for file in &args.transcripts {
         let report = replay_transcripts(&dataset, &[file])?;
+        ensure!(report.states > 0, "{}: no recorded state in it", file.display());
         bar.suspend(|| report.mismatches.iter().for_each(tell));
         summary.states += report.states;
         summary.mismatches += report.mismatches.len();
