@@ -60,7 +60,8 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "N")]
     pub(crate) stop_after: Option<usize>,
     /// Go on with the run in this folder, to the end that its configuration names
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set", "device", "algorithm", "out"])]
+    #[arg(long, value_name = "DIR")]
+    #[arg(conflicts_with_all = ["config", "set", "device", "algorithm", "out"])]
     pub(crate) resume: Option<PathBuf>,
 }
 
@@ -89,7 +90,8 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// The sampling temperature; 0 always takes the likeliest token
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = crate::cli::temperature)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(value_parser = crate::cli::temperature)]
     pub(crate) temperature: Option<f32>,
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "N", default_value_t = 128)]
     max_new_tokens: usize,
     /// Tokens are drawn at this temperature; 0 always takes the likeliest
-    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 1.0, value_parser = crate::cli::temperature)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 1.0)]
+    #[arg(value_parser = crate::cli::temperature)]
     temperature: f32,
     /// Draw from so many of the likeliest tokens only
     #[arg(long, value_name = "K", value_parser = top_k)]
