@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use burn::prelude::*;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -54,6 +54,7 @@ impl Agent {
         readout: Option<Readout>,
         device: &Device,
     ) -> Result<Self> {
+        ensure!(folder.is_dir(), "{}: there is no such model folder", folder.display());
         let codec = ChatCodec::from_folder(folder, TimeZone::UTC.to_datetime(Timestamp::now()))?;
         let Model { mut config, mut decoder, value } = load_model(folder, device)?;
         let highest = codec.tokenizer().highest_id();

@@ -1,4 +1,5 @@
-//! Ctrl-C: the first asks a run to end cleanly, the second ends the program.
+//! Ctrl-C and polite kills (SIGTERM, SIGHUP): the first asks a run to end cleanly, the second ends
+//! the program.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ const INTERRUPTED: i32 = 130;
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens for Ctrl-C from now on.
+    /// Listens for these signals from now on.
     pub(crate) fn listen() -> Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&asked);
@@ -24,7 +25,7 @@ impl Interrupt {
             if flag.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED);
             }
-            talk("ending cleanly; press Ctrl-C again to end at once");
+            talk("ending cleanly; a second Ctrl-C or kill ends at once");
         })
         .context("cannot listen for Ctrl-C")?;
         Ok(Interrupt(asked))

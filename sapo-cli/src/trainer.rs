@@ -53,6 +53,8 @@ pub(crate) struct Trainer {
     folder: RunFolder,
     interrupt: Interrupt,
     clock: Instant,
+    /// What processes before this one took, in seconds.
+    spent_before: f64,
     agent: Agent,
     learner: Learner<Decoder>,
     reference: Option<Decoder>,
@@ -101,6 +103,7 @@ impl Trainer {
             folder,
             interrupt,
             clock,
+            spent_before: 0.0,
             agent,
             learner,
             reference,
@@ -115,7 +118,7 @@ impl Trainer {
         };
         talk(format!("before: {}", describe(&before)));
         trainer.state.success_before = before.all.success;
-        trainer.state.seconds = clock.elapsed().as_secs_f64();
+        trainer.state.seconds = trainer.seconds();
         trainer.folder.save_checkpoint(&trainer.learner, &trainer.state)?;
         Ok(Some(trainer))
     }
@@ -148,6 +151,7 @@ impl Trainer {
             folder,
             interrupt,
             clock,
+            spent_before: state.seconds,
             agent,
             learner,
             reference,
@@ -160,7 +164,6 @@ impl Trainer {
 
     /// Iterates to the end of the run, of `stop`, or to an interruption.
     pub(crate) fn run(mut self, stop: StopAfter) -> Result<Summary> {
-        let spent_before = self.state.seconds;
         let first = self.state.iteration;
         let end = stop.0.map_or(self.config.iterations, |more| {
             self.config.iterations.min(first.saturating_add(more))
@@ -174,7 +177,7 @@ impl Trainer {
                     return Err(error);
                 }
             }
-            self.state.seconds = spent_before + self.clock.elapsed().as_secs_f64();
+            self.state.seconds = self.seconds();
             if self.state.iteration.is_multiple_of(CHECKPOINT_EVERY) {
                 self.folder.save_checkpoint(&self.learner, &self.state)?;
             }
@@ -184,8 +187,13 @@ impl Trainer {
         self.agent.save(self.learner.model(), &self.folder.model(), dtype)?;
         let is_whole = self.state.iteration >= self.config.iterations;
         let evaluations = if is_whole { self.final_evaluations()? } else { BTreeMap::new() };
-        self.state.seconds = spent_before + self.clock.elapsed().as_secs_f64();
+        self.state.seconds = self.seconds();
         self.summarize(evaluations)
+    }
+
+    /// What the run has taken so far.
+    fn seconds(&self) -> f64 {
+        self.spent_before + self.clock.elapsed().as_secs_f64()
     }
 
     /// One iteration; false if it was interrupted before its update.
