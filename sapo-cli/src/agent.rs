@@ -16,24 +16,23 @@ use sapo_models::{
 };
 
 use crate::builtin;
-use crate::config::{Dtype, ModelSection, RunConfig, SapoSection};
+use crate::config::{DeviceName, Dtype, ModelSection, RunConfig, SapoSection};
 
-/// A language model that can play and be trained.
+/// What a language model needs beside its weights to play and to be trained.
 pub(crate) struct Agent {
     pub(crate) config: ModelConfig,
-    pub(crate) decoder: Decoder,
     pub(crate) codec: ChatCodec,
     pub(crate) value: ValueMetadata,
 }
 
 impl Agent {
-    /// The agent that a run starts from: a model folder, or a new model whose words are those of
-    /// `corpus`.
+    /// The agent that a run starts from, with its weights: a model folder, or a new model whose words are
+    /// those of `corpus`.
     pub(crate) fn start(
         config: &RunConfig,
         device: &Device,
         corpus: impl FnOnce() -> Result<Vec<String>>,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Decoder)> {
         let readout = readout(&config.sapo);
         match config.model.path.to_str() {
             Some("new") => Self::small(&config.model, readout, config.seed, device, &corpus()?),
@@ -53,20 +52,24 @@ impl Agent {
         section: &ModelSection,
         readout: Option<Readout>,
         device: &Device,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Decoder)> {
         ensure!(folder.is_dir(), "{}: there is no such model folder", folder.display());
         let codec = ChatCodec::from_folder(folder, TimeZone::UTC.to_datetime(Timestamp::now()))?;
         let Model { mut config, mut decoder, value } = load_model(folder, device)?;
         let highest = codec.tokenizer().highest_id();
-        let value = match (value, section.value_tokens) {
-            (Some(value), None) => {
+        let stored = value.filter(|value| {
+            let ids = [value.value_tokens.plus(), value.value_tokens.minus()];
+            section.value_tokens.is_none_or(|chosen| chosen == ids)
+        });
+        let value = match (stored, section.value_tokens) {
+            (Some(value), _) => {
                 ValueMetadata::new(value.value_tokens, readout.unwrap_or(value.readout))
             }
-            (_, chosen) => {
+            (None, chosen) => {
                 let tokens = match chosen {
                     Some(ids) => chosen_tokens(ids, &codec, config.vocab_size)?,
                     None => {
-                        let reservation = reserve_value_tokens(config.vocab_size, highest)?;
+                        let reservation = reserve_value_tokens(config.vocab_size, highest);
                         if let Reservation::Appended(tokens) = reservation {
                             let rows = tokens.plus().max(tokens.minus()) as usize + 1;
                             decoder = append_rows(decoder, &mut config, rows);
@@ -78,7 +81,7 @@ impl Agent {
                 ValueMetadata::new(tokens, readout.unwrap_or_default())
             }
         };
-        Ok(Agent { config, decoder, codec, value })
+        Ok((Agent { config, codec, value }, decoder))
     }
 
     fn small(
@@ -87,7 +90,7 @@ impl Agent {
         seed: u64,
         device: &Device,
         corpus: &[String],
-    ) -> Result<Self> {
+    ) -> Result<(Self, Decoder)> {
         let texts = corpus.iter().map(String::as_str);
         let codec = small_codec(texts, WordTokenizerConfig::default())?;
         let words = codec.tokenizer().highest_id() as usize + 1;
@@ -98,9 +101,9 @@ impl Agent {
         config.check().context("the [model] section")?;
         let decoder = new_model(&config, ResidualInit::Scaled, seed, device)?;
         let tokens =
-            reserve_value_tokens(config.vocab_size, codec.tokenizer().highest_id())?.tokens();
+            reserve_value_tokens(config.vocab_size, codec.tokenizer().highest_id()).tokens();
         let decoder = start_value_rows(decoder, tokens, section.value_rows);
-        Ok(Agent { config, decoder, codec, value: ValueMetadata::new(tokens, readout) })
+        Ok((Agent { config, codec, value: ValueMetadata::new(tokens, readout) }, decoder))
     }
 
     /// The distribution over actions at a sampling temperature.
@@ -172,8 +175,15 @@ impl Agent {
     }
 }
 
-fn readout(section: &SapoSection) -> Readout {
+pub(crate) fn readout(section: &SapoSection) -> Readout {
     Readout { kind: section.readout, temperature: section.readout_temperature }
+}
+
+/// A device with gradients.
+pub(crate) fn device(name: DeviceName) -> Device {
+    match name {
+        DeviceName::Flex => Device::flex().autodiff(),
+    }
 }
 
 fn chosen_tokens(

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{completions, env, generate, inspect, play};
+use crate::config::EnvName;
 use crate::output::Format;
 
 /// Trains language-model agents by reinforcement learning.
@@ -83,38 +84,16 @@ pub(crate) struct EvalArgs {
     /// The part of the data, as in `valid_seen`
     #[arg(long, value_name = "SPLIT")]
     pub(crate) split: Option<String>,
-    /// How many episodes to play, or `all` for each task once
+    /// How many episodes to play, or `all`: each task once, or 256 generated ones
     #[arg(long, value_name = "N|all")]
     pub(crate) episodes: Option<Episodes>,
-    /// Seeds the choice of tasks and the sampling
+    /// Seeds the sampling
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// The sampling temperature; 0 always takes the likeliest token
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     #[arg(value_parser = crate::cli::temperature)]
     pub(crate) temperature: Option<f32>,
-}
-
-/// The worlds that come with this program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EnvName {
-    /// Household tasks as text games
-    Alfworld,
-    /// A toy: find the key, open the door
-    Corridor,
-    /// A toy: repeat the word
-    Echo,
-}
-
-impl EnvName {
-    /// The name as the command line has it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            EnvName::Alfworld => "alfworld",
-            EnvName::Corridor => "corridor",
-            EnvName::Echo => "echo",
-        }
-    }
 }
 
 /// A setting that overrides the configuration's.
@@ -124,16 +103,27 @@ pub(crate) struct Setting {
     pub(crate) key: String,
     /// The value as it was written.
     pub(crate) value: String,
+    /// The words of the command line that set it.
+    pub(crate) said: String,
+}
+
+impl Setting {
+    /// A setting with a flag of its own, as in `--device flex`.
+    pub(crate) fn of_flag(key: &str, value: String) -> Self {
+        Setting { key: key.to_owned(), said: format!("--{key} {value}"), value }
+    }
 }
 
 impl FromStr for Setting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((key, value)) if !key.trim().is_empty() => {
-                Ok(Setting { key: key.trim().to_owned(), value: value.trim().to_owned() })
-            }
+        match text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+            Some((key, value)) if !key.is_empty() => Ok(Setting {
+                key: key.to_owned(),
+                value: value.to_owned(),
+                said: format!("--set {key}={value}"),
+            }),
             _ => Err("write key=value, as in optimizer.epochs=2".to_owned()),
         }
     }

@@ -1,9 +1,11 @@
 //! The run's configuration: defaults, then a file, then `--set`; an unknown key is an error.
 
+mod check;
 mod load;
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use sapo_core::advantage::Discount;
 use sapo_core::algorithm::{Normalization, Truncation};
 use sapo_core::objective::{KlEstimator, RatioClip};
@@ -121,6 +123,18 @@ impl Default for ModelSection {
     }
 }
 
+impl ModelSection {
+    /// Whether the model is made anew.
+    pub(crate) fn is_new(&self) -> bool {
+        self.path.as_os_str() == "new"
+    }
+
+    /// Whether the path is a folder's, and none of the two words.
+    pub(crate) fn is_folder(&self) -> bool {
+        !self.is_new() && self.path.as_os_str() != "builtin"
+    }
+}
+
 /// Types that weights are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -180,11 +194,11 @@ impl Default for EnvSection {
     }
 }
 
-/// Worlds that this build knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Worlds that can be trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum EnvName {
-    /// Household tasks in text.
+    /// Household tasks as text games.
     Alfworld,
 }
 
@@ -367,7 +381,7 @@ impl Default for OptimizerSection {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct EvaluationSection {
-    /// Held-out tasks; 0 plays the whole split.
+    /// Held-out tasks; 0 plays the whole split, which is 256 where games are generated.
     pub(crate) episodes: usize,
     /// Sampling temperature; 0 is greedy.
     pub(crate) temperature: f32,

@@ -26,8 +26,8 @@ pub(crate) struct RunState {
     pub(crate) iteration: usize,
     /// What the scheduled learning rate is multiplied by.
     pub(crate) rate_scale: f64,
-    /// Success on held-out tasks before the first iteration.
-    pub(crate) success_before: f64,
+    /// Success on held-out tasks before the first iteration, once it is known.
+    pub(crate) success_before: Option<f64>,
     /// Training episodes played.
     pub(crate) episodes: usize,
     /// Seconds spent.
@@ -207,6 +207,15 @@ impl RunFolder {
         let summary = fs::read(self.0.join(SUMMARY)).unwrap_or_default();
         let summary: Value = serde_json::from_slice(&summary).unwrap_or_default();
         summary["interrupted"] == Value::Bool(false)
+    }
+
+    /// Removes the summary of a run that goes on.
+    pub(crate) fn remove_summary(&self) -> Result<()> {
+        let path = self.0.join(SUMMARY);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed.with_context(|| format!("{}: cannot remove it", path.display())),
+        }
     }
 
     /// Writes the summary of a run that ended.

@@ -15,9 +15,9 @@ use sapo_core::{algorithm::Truncation, seed};
 use sapo_models::Decoder;
 use serde::Serialize;
 
-use crate::agent::Agent;
-use crate::config::{DeviceName, RunConfig};
-use crate::evaluation::{Evaluation, Settings, Tally, evaluate};
+use crate::agent::{Agent, device, readout};
+use crate::config::{Dtype, RunConfig};
+use crate::evaluation::{Evaluation, Settings, evaluate};
 use crate::interrupt::Interrupt;
 use crate::metrics::Line;
 use crate::output::{percent, progress_bar, talk};
@@ -28,7 +28,6 @@ use crate::world::{TaskSet, Use};
 /// Sets apart the randomness of a run's parts.
 const TASKS: u64 = 2;
 const ROLLOUT: u64 = 3;
-const EVALUATION: u64 = 4;
 /// Iterations between checkpoints.
 const CHECKPOINT_EVERY: usize = 5;
 
@@ -80,7 +79,7 @@ impl Trainer {
         let clock = Instant::now();
         let device = device(config.device);
         let (tasks, held_out) = task_sets(&config)?;
-        let mut agent = Agent::start(&config, &device, || warm_start::corpus(&config))?;
+        let (agent, decoder) = Agent::start(&config, &device, || warm_start::corpus(&config))?;
         let (reply, positions) =
             (config.rollout.max_new_tokens, agent.config.max_position_embeddings);
         ensure!(
@@ -89,16 +88,18 @@ impl Trainer {
         );
         let folder = RunFolder::create(out, &config)?;
         talk(format!("run folder: {}", folder.path().display()));
-        warm_up(&config, &mut agent, &interrupt)?;
+        let decoder = warm_up(&config, &agent, decoder, &interrupt)?;
         if interrupt.is_asked() {
             folder.discard()?;
             return Ok(None);
         }
-        agent.save(&agent.decoder, &folder.start_model(), config.model.dtype)?;
-        let learner = Learner::new(agent.decoder.clone(), learner_config(&config));
+        // Unrounded: it is the reference policy of a run that is resumed.
+        agent.save(&decoder, &folder.start_model(), Dtype::F32)?;
+        let (sapo, reference) = method(&config, &agent, &decoder);
+        let learner = Learner::new(decoder, learner_config(&config));
         let state = RunState { rate_scale: 1.0, ..RunState::default() };
-        let (sapo, reference) = method(&config, &agent);
-        let mut trainer = Trainer {
+        folder.save_checkpoint(&learner, &state)?;
+        Ok(Some(Trainer {
             config,
             folder,
             interrupt,
@@ -111,16 +112,7 @@ impl Trainer {
             tasks,
             held_out,
             state,
-        };
-        let Some(before) = trainer.evaluate_held_out()? else {
-            trainer.folder.discard()?;
-            return Ok(None);
-        };
-        talk(format!("before: {}", describe(&before)));
-        trainer.state.success_before = before.all.success;
-        trainer.state.seconds = trainer.seconds();
-        trainer.folder.save_checkpoint(&trainer.learner, &trainer.state)?;
-        Ok(Some(trainer))
+        }))
     }
 
     /// Goes on with a run from its newest checkpoint.
@@ -139,13 +131,14 @@ impl Trainer {
         let (tasks, held_out) = task_sets(&config)?;
         let (checkpoint, state) = folder.newest_checkpoint()?;
         let start = folder.start_model();
-        let agent = Agent::from_folder(&start, &config.model, None, &device)?;
-        let learner = Learner::new(agent.decoder.clone(), learner_config(&config));
-        let mut learner = learner.load(&checkpoint)?;
+        let wanted = readout(&config.sapo);
+        let (agent, decoder) = Agent::from_folder(&start, &config.model, Some(wanted), &device)?;
+        let (sapo, reference) = method(&config, &agent, &decoder);
+        let mut learner = Learner::new(decoder, learner_config(&config)).load(&checkpoint)?;
         learner.set_rate_scale(state.rate_scale);
         folder.rewind_metrics(state.iteration)?;
+        folder.remove_summary()?;
         talk(format!("resumed after iteration {}", state.iteration));
-        let (sapo, reference) = method(&config, &agent);
         Ok(Trainer {
             config,
             folder,
@@ -164,6 +157,9 @@ impl Trainer {
 
     /// Iterates to the end of the run, of `stop`, or to an interruption.
     pub(crate) fn run(mut self, stop: StopAfter) -> Result<Summary> {
+        if self.state.success_before.is_none() {
+            self.evaluate_before()?;
+        }
         let first = self.state.iteration;
         let end = stop.0.map_or(self.config.iterations, |more| {
             self.config.iterations.min(first.saturating_add(more))
@@ -173,7 +169,9 @@ impl Trainer {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
-                    self.folder.save_checkpoint(&self.learner, &self.state)?;
+                    if let Err(lost) = self.folder.save_checkpoint(&self.learner, &self.state) {
+                        talk(format!("iteration {} was not saved: {lost:#}", self.state.iteration));
+                    }
                     return Err(error);
                 }
             }
@@ -234,12 +232,11 @@ impl Trainer {
         self.state.iteration += 1;
         self.state.episodes += rollout.episodes.len();
         self.state.rate_scale = self.learner.rate_scale();
-        let line = Line::new(self.state.iteration, &rollout, update, clock.elapsed());
-        let line = serde_json::to_value(line)?;
-        self.folder.append_metrics(&line)?;
+        let mut line = Line::new(self.state.iteration, &rollout, update, clock.elapsed());
+        self.report(&serde_json::to_value(&line)?);
+        line.held_out = self.evaluate_in_between()?;
+        self.folder.append_metrics(&serde_json::to_value(&line)?)?;
         self.folder.write_episodes(self.state.iteration, &rollout.episodes, &self.agent.codec)?;
-        self.report(&line);
-        self.evaluate_in_between()?;
         Ok(true)
     }
 
@@ -268,18 +265,25 @@ impl Trainer {
         ));
     }
 
-    fn evaluate_in_between(&self) -> Result<()> {
+    fn evaluate_before(&mut self) -> Result<()> {
+        if let Some(before) = self.evaluate_held_out()? {
+            talk(format!("before: {before}"));
+            self.state.success_before = Some(before.all.success);
+        }
+        Ok(())
+    }
+
+    fn evaluate_in_between(&self) -> Result<Option<Evaluation>> {
         let every = self.config.evaluation.every;
         let iteration = self.state.iteration;
         if every == 0 || !iteration.is_multiple_of(every) || iteration == self.config.iterations {
-            return Ok(());
+            return Ok(None);
         }
-        if let Some(found) = self.evaluate_held_out()? {
-            talk(format!("held out: {}", describe(&found)));
-            let line = serde_json::json!({ "iteration": iteration, "held_out": found });
-            self.folder.append_metrics(&line)?;
+        let found = self.evaluate_held_out()?;
+        if let Some(found) = &found {
+            talk(format!("held out: {found}"));
         }
-        Ok(())
+        Ok(found)
     }
 
     fn evaluate_held_out(&self) -> Result<Option<Evaluation>> {
@@ -290,7 +294,7 @@ impl Trainer {
         let settings = Settings {
             config: &self.config,
             temperature: self.config.evaluation.temperature,
-            seed: seed::derive(self.config.seed, &[EVALUATION]),
+            seed: self.config.seed,
         };
         let bar = progress_bar(tasks.len() as u64, "evaluating");
         let found = evaluate(&self.agent, self.learner.model(), tasks, split, &settings, |done| {
@@ -304,14 +308,14 @@ impl Trainer {
     fn final_evaluations(&self) -> Result<BTreeMap<String, Evaluation>> {
         let mut found = BTreeMap::new();
         if let Some(after) = self.evaluate_held_out()? {
-            talk(format!("after: {}", describe(&after)));
+            talk(format!("after: {after}"));
             found.insert(after.split.clone(), after);
         }
         for split in &self.config.evaluation.more_splits {
             let tasks =
                 TaskSet::evaluation(&self.config.env, split, self.config.evaluation.episodes)?;
             if let Some(after) = self.evaluate(&tasks, split)? {
-                talk(format!("after: {}", describe(&after)));
+                talk(format!("after: {after}"));
                 found.insert(split.clone(), after);
             }
         }
@@ -324,7 +328,7 @@ impl Trainer {
         let after = evaluations.get(&self.config.env.eval_split);
         let summary = Summary {
             run: self.folder.path().to_owned(),
-            success_before: self.state.success_before,
+            success_before: self.state.success_before.unwrap_or(f64::NAN),
             success_after: after.map_or(f64::NAN, |after| after.all.success),
             episodes: self.state.episodes,
             iterations: self.state.iteration,
@@ -339,9 +343,9 @@ impl Trainer {
 }
 
 /// The method, and the frozen policy that it stays close to where it wants one.
-fn method(config: &RunConfig, agent: &Agent) -> (Sapo, Option<Decoder>) {
+fn method(config: &RunConfig, agent: &Agent, start: &Decoder) -> (Sapo, Option<Decoder>) {
     let sapo = agent.sapo(&config.sapo, config.rollout.temperature);
-    let reference = (sapo.objective.kl_coefficient != 0.0).then(|| agent.decoder.valid());
+    let reference = (sapo.objective.kl_coefficient != 0.0).then(|| start.valid());
     (sapo, reference)
 }
 
@@ -356,12 +360,18 @@ fn task_sets(config: &RunConfig) -> Result<(TaskSet, TaskSet)> {
     ))
 }
 
-fn warm_up(config: &RunConfig, agent: &mut Agent, interrupt: &Interrupt) -> Result<()> {
+/// The weights after the warm start, if there is to be one.
+fn warm_up(
+    config: &RunConfig,
+    agent: &Agent,
+    decoder: Decoder,
+    interrupt: &Interrupt,
+) -> Result<Decoder> {
     let steps = config.warm_start.steps;
     if steps == 0 {
-        return Ok(());
+        return Ok(decoder);
     }
-    let mut learner = Learner::new(agent.decoder.clone(), learner_config(config));
+    let mut learner = Learner::new(decoder, learner_config(config));
     let clock = Instant::now();
     let bar = progress_bar(steps as u64, "imitating the expert");
     warm_start::imitate(config, agent, &mut learner, |step, report| {
@@ -379,8 +389,7 @@ fn warm_up(config: &RunConfig, agent: &mut Agent, interrupt: &Interrupt) -> Resu
         !interrupt.is_asked()
     })?;
     bar.finish_and_clear();
-    agent.decoder = learner.into_model();
-    Ok(())
+    Ok(learner.into_model())
 }
 
 fn learner_config(config: &RunConfig) -> LearnerConfig {
@@ -407,28 +416,4 @@ fn learner_config(config: &RunConfig) -> LearnerConfig {
         kl_controller: (section.target_kl > 0.0).then(|| KlController::new(section.target_kl)),
         seed: config.seed,
     }
-}
-
-/// A device with gradients.
-pub(crate) fn device(name: DeviceName) -> Device {
-    match name {
-        DeviceName::Flex => Device::flex().autodiff(),
-    }
-}
-
-/// An evaluation in a line, the types of task after the whole.
-pub(crate) fn describe(found: &Evaluation) -> String {
-    let Evaluation { all, by_type, mean_turns, split } = found;
-    let types: Vec<String> = by_type
-        .iter()
-        .map(|(kind, Tally { success, episodes })| {
-            format!("{kind} {} of {episodes}", percent(*success))
-        })
-        .collect();
-    format!(
-        "{} of {} tasks of {split} solved in {mean_turns:.1} turns ({})",
-        percent(all.success),
-        all.episodes,
-        types.join(", ")
-    )
 }

@@ -16,16 +16,18 @@ use crate::world::{TaskSet, Use};
 
 /// Sets demonstrations apart from other randomness of a run.
 const DEMONSTRATIONS: u64 = 1;
-/// How many games' texts the words of a small tokenizer are taken from.
+/// How many games of each use the words of a small tokenizer are taken from.
 const CORPUS_GAMES: usize = 2000;
+/// High, so that all that the world answers to mistakes is in the corpus.
+const CORPUS_DISTURBANCE: f64 = 0.3;
 
-/// The texts of undisturbed and disturbed play: the words that a small model needs.
+/// The texts of disturbed play, in games of both uses: the words that a small model needs.
 pub(crate) fn corpus(config: &RunConfig) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for usage in [Use::Imitation, Use::Training] {
-        let tasks = TaskSet::training(&config.env, usage, config.warm_start.share)?;
+        let tasks = TaskSet::part(&config.env, usage, config.warm_start.share)?;
         for task in 0..tasks.len().min(CORPUS_GAMES) {
-            let played = tasks.demonstration(task, 0.3, task as u64)?;
+            let played = tasks.demonstration(task, CORPUS_DISTURBANCE, task as u64)?;
             for turn in played.turns {
                 texts.push(turn.observation.text);
                 texts.push(tasks.phrase(&turn.action));
@@ -111,4 +113,18 @@ fn context_ids(codec: &ChatCodec, prompt: &Prompt) -> Result<Vec<u32>, CodecErro
 fn append(lesson: &mut Lesson, tokens: &[u32], weight: f32) {
     lesson.tokens.extend_from_slice(tokens);
     lesson.weights.resize(lesson.tokens.len(), weight);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_without_games_leaves_a_corpus_of_the_others() {
+        let mut config = RunConfig::default();
+        config.env.generated = 2;
+        config.warm_start.share = 0.0;
+        let all = corpus(&config).unwrap();
+        assert!(all.iter().any(|text| text.contains("Your task is to")));
+    }
 }

@@ -42,8 +42,22 @@ enum Source {
 }
 
 impl TaskSet {
-    /// The training games of one use; `share` of them is for imitation.
+    /// The training games of one use, at least one; `share` of all is for imitation.
     pub(crate) fn training(section: &EnvSection, usage: Use, share: f64) -> Result<Self> {
+        let tasks = Self::part(section, usage, share)?;
+        let (end, remedy) = match usage {
+            Use::Imitation => ("to imitate", "raise it"),
+            Use::Training => ("for reinforcement learning", "lower it"),
+        };
+        ensure!(
+            !tasks.games.is_empty(),
+            "warm_start.share = {share} leaves no game {end}; {remedy}, or give more games"
+        );
+        Ok(tasks)
+    }
+
+    /// The training games of one use, if it has any.
+    pub(crate) fn part(section: &EnvSection, usage: Use, share: f64) -> Result<Self> {
         let mut tasks = Self::open(section, &section.split, section.generated)?;
         seed::shuffle(&mut tasks.games, PARTITION_SEED);
         let imitation = (tasks.games.len() as f64 * share).round() as usize;
@@ -51,10 +65,6 @@ impl TaskSet {
             Use::Imitation => tasks.games[..imitation].to_vec(),
             Use::Training => tasks.games[imitation..].to_vec(),
         };
-        ensure!(
-            !tasks.games.is_empty(),
-            "no game is left for {usage:?} when warm_start.share = {share}; give it more games"
-        );
         Ok(TaskSet { is_training: true, ..tasks })
     }
 

@@ -51,17 +51,50 @@ pub struct Reply {
     pub text: String,
 }
 
+/// Why a conversation cannot go on: it has no room for another reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRoom {
+    /// The prompt is longer than the actor takes.
+    #[error("the prompt has {tokens} tokens, the limit is {limit}")]
+    Prompt {
+        /// The prompt's length.
+        tokens: usize,
+        /// The longest that is taken.
+        limit: usize,
+    },
+    /// The stream with the longest reply is longer than the model's positions.
+    #[error(
+        "the stream could grow to {tokens} tokens with its reply, the model has {limit} positions"
+    )]
+    Stream {
+        /// The stream's length with the longest reply.
+        tokens: usize,
+        /// The model's positions.
+        limit: usize,
+    },
+}
+
 /// A policy that can be played: the local model, a server, a script.
 pub trait Actor {
     /// What can go wrong while generating.
     type Error: Error + Send + Sync + 'static;
 
-    /// Answers every request, in their order. Slots in one call are distinct.
-    fn act(&mut self, requests: &[TurnRequest<'_>]) -> Result<Vec<Reply>, Self::Error>;
+    /// Answers every request, in their order. Slots in one call are distinct. A conversation without room
+    /// for a reply is refused alone: its neighbours go on.
+    ///
+    /// # Errors
+    /// If nothing can be generated at all.
+    fn act(
+        &mut self,
+        requests: &[TurnRequest<'_>],
+    ) -> Result<Vec<Result<Reply, NoRoom>>, Self::Error>;
 
     /// Forgets the stream of `slot`, whose episode ended.
     fn release(&mut self, slot: usize);
 
     /// Reads the value at the end of `prompt` without replying: the bootstrap of a truncated episode.
-    fn value(&mut self, request: &TurnRequest<'_>) -> Result<f32, Self::Error>;
+    ///
+    /// # Errors
+    /// If the prompt cannot be read.
+    fn value(&mut self, request: &TurnRequest<'_>) -> Result<Result<f32, NoRoom>, Self::Error>;
 }

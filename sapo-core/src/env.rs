@@ -62,9 +62,15 @@ pub trait Environment: Send {
     type Error: Error + Send + Sync + 'static;
 
     /// Starts `task` and returns the first observation.
+    ///
+    /// # Errors
+    /// If the world cannot start the task.
     fn reset(&mut self, task: &Self::Task) -> Result<Observation, Self::Error>;
 
     /// Performs `action`.
+    ///
+    /// # Errors
+    /// If the world itself fails; it answers an odd action.
     fn step(&mut self, action: &str) -> Result<Step, Self::Error>;
 }
 
@@ -139,18 +145,24 @@ pub trait Dialogue: Send {
     fn kind(&self) -> &str;
 
     /// Starts, or starts again, and returns the first prompt.
+    ///
+    /// # Errors
+    /// If the task cannot be started.
     fn open(&mut self) -> Result<Prompt, DialogueError>;
 
     /// Reads an action out of `reply` and performs it.
+    ///
+    /// # Errors
+    /// If the world fails.
     fn reply(&mut self, reply: &str) -> Result<Exchange, DialogueError>;
 }
 
-/// The world failed, through no fault of the agent.
+/// A task cannot be played, through no fault of the agent: its world failed, or its first prompt is too long.
 #[derive(Debug, thiserror::Error)]
 #[error("task {task}: {source}")]
 pub struct DialogueError {
     /// The task that was being played.
     pub task: String,
-    /// What the world said.
+    /// What is wrong.
     pub source: Box<dyn Error + Send + Sync>,
 }

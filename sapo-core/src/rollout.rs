@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use self::seat::Seat;
 pub use self::summary::RolloutSummary;
 
-use crate::actor::{Actor, Reply, TurnRequest};
+use crate::actor::{Actor, NoRoom, Reply, TurnRequest};
 use crate::env::{Dialogue, DialogueError, Status};
 use crate::episode::Episode;
 
@@ -66,8 +66,11 @@ pub struct Progress {
 /// `observe` is called after every round of turns and may end the rollout; the episodes under way are
 /// then left out.
 ///
+/// An episode whose stream has no room for another reply is truncated there.
+///
 /// # Errors
-/// If the actor fails. A world that fails is retried, then dropped and counted: never scored 0.
+/// If the actor fails. A world that fails is retried, then dropped and counted: never scored 0. A task
+/// whose first prompt leaves no room is dropped likewise.
 ///
 /// # Panics
 /// If the actor does not answer each request.
@@ -85,7 +88,10 @@ pub fn play<A: Actor>(
             break;
         }
         for (slot, reply) in replies {
-            stage.answer(actor, slot, reply)?;
+            match reply {
+                Ok(reply) => stage.answer(actor, slot, reply)?,
+                Err(full) => stage.cut_short(actor, slot, full),
+            }
         }
         if observe(stage.progress()).is_break() {
             stage.interrupt(actor);
@@ -97,6 +103,9 @@ pub fn play<A: Actor>(
 
 /// Tasks with their place in the order of tasks.
 type Waiting<'a> = Enumerate<IterMut<'a, Box<dyn Dialogue>>>;
+
+/// What an actor makes of a request.
+type Answer = Result<Reply, NoRoom>;
 
 /// A rollout under way.
 struct Stage<'a> {
@@ -137,7 +146,7 @@ impl<'a> Stage<'a> {
     }
 
     /// A reply for every episode under way, with its slot.
-    fn ask<A: Actor>(&mut self, actor: &mut A) -> Result<Vec<(usize, Reply)>, A::Error> {
+    fn ask<A: Actor>(&mut self, actor: &mut A) -> Result<Vec<(usize, Answer)>, A::Error> {
         let seats = self.slots.iter().enumerate();
         let requests: Vec<TurnRequest<'_>> = seats
             .filter_map(|(slot, seat)| Some(seat.as_ref()?.request(slot, self.config.seed)))
@@ -182,6 +191,18 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
+    /// Ends an episode that has no room for another reply.
+    fn cut_short<A: Actor>(&mut self, actor: &mut A, slot: usize, full: NoRoom) {
+        let Some(seat) = self.slots[slot].take() else { return };
+        if seat.has_begun() {
+            self.finished.push(seat.finish(Status::Truncated, None));
+        } else {
+            self.rollout.faults.push(seat.fault(full));
+            self.rollout.dropped += 1;
+        }
+        actor.release(slot);
+    }
+
     /// The value behind the last turn, where it is wanted and the episode met its time limit.
     fn bootstrap<A: Actor>(
         &mut self,
@@ -196,7 +217,7 @@ impl<'a> Stage<'a> {
         let clock = Instant::now();
         let value = actor.value(&seat.request(slot, self.config.seed))?;
         self.rollout.actor_time += clock.elapsed();
-        Ok(Some(value))
+        Ok(value.ok())
     }
 
     fn progress(&self) -> Progress {

@@ -73,7 +73,7 @@ fn play(decoder: &Decoder, rows: usize, prompt: usize, reply: usize) {
                 (0..rows).map(|slot| TurnRequest { slot, prompt, seed: slot as u64 }).collect();
             let start = Instant::now();
             let replies = generator.act(&requests).expect("a reply");
-            let tokens: usize = replies.iter().map(|reply| reply.tokens.len()).sum();
+            let tokens: usize = replies.iter().flatten().map(|reply| reply.tokens.len()).sum();
             let seconds = start.elapsed().as_secs_f64();
             let rate = tokens as f64 / seconds;
             println!("{what}, {turn}: {rows} rows, {seconds:.3} s, {rate:.0} sampled tokens/s");

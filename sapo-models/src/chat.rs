@@ -114,6 +114,9 @@ pub struct ChatTemplate {
 impl ChatTemplate {
     /// Compiles `source`. A template that prints the date prints `now`, for as long as it lives: an
     /// episode must not change its prompt at midnight.
+    ///
+    /// # Errors
+    /// If the template has a syntax error.
     pub fn new(source: &str, tokens: TemplateTokens, now: DateTime) -> Result<Self, ChatError> {
         let mut environment = python::environment(now)?;
         environment.add_template_owned(NAME, python::without_generation_tags(source))?;
@@ -122,6 +125,9 @@ impl ChatTemplate {
 
     /// Reads the template of a model folder: `chat_template.jinja`, else `chat_template` in
     /// `tokenizer_config.json`, which is a text or a list of named texts.
+    ///
+    /// # Errors
+    /// If a file is broken or cannot be read, or if the folder has no template.
     pub fn from_folder(folder: &Path, now: DateTime) -> Result<Self, ChatError> {
         let config = tokenizer_config(&folder.join(TOKENIZER_CONFIG_FILE))?;
         let source = match read_optional(&folder.join(TEMPLATE_FILE))? {
@@ -149,6 +155,9 @@ impl ChatTemplate {
     }
 
     /// The text of a conversation.
+    ///
+    /// # Errors
+    /// If the template refuses the messages.
     pub fn render(
         &self,
         messages: &[Message],
@@ -178,6 +187,9 @@ impl ChatTemplate {
     ///
     /// Only what comes after is taken from the template, so it does not matter whether it begins with
     /// a system prompt or changes what earlier replies said.
+    ///
+    /// # Errors
+    /// As [`render`](Self::render), and if the template leaves the assistant's words out.
     pub fn render_after_reply(
         &self,
         messages: &[Message],

@@ -51,6 +51,9 @@ struct Companion {
 impl ChatCodec {
     /// Joins a tokenizer and a template. The token with which the template closes an assistant's
     /// message ends a reply, and so do `eos_ids`.
+    ///
+    /// # Errors
+    /// If no token ends a reply, or if the template cannot show one.
     pub fn new(
         tokenizer: Tokenizer,
         template: ChatTemplate,
@@ -70,6 +73,10 @@ impl ChatCodec {
     }
 
     /// Reads the codec of a model folder. A template that prints the date prints `now`.
+    ///
+    /// # Errors
+    /// If a file is broken or cannot be read, if the folder has no tokenizer or no template, or as
+    /// [`new`](Self::new).
     pub fn from_folder(folder: &Path, now: DateTime) -> Result<Self, ChatError> {
         let tokenizer = Tokenizer::from_folder(folder)?;
         let template = ChatTemplate::from_folder(folder, now)?;
@@ -99,6 +106,9 @@ impl ChatCodec {
     }
 
     /// Writes all that this was read from into a model folder, byte for byte.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
     pub fn save(&self, folder: &Path) -> Result<(), ChatError> {
         self.tokenizer.save(folder)?;
         for Companion { name, text } in &self.companions {
@@ -119,6 +129,9 @@ impl ChatCodec {
     }
 
     /// The tokens of a reply that says `text` and stops: what an expert gives a model to imitate.
+    ///
+    /// # Errors
+    /// If the tokenizer fails on the text.
     pub fn reply_ids(&self, text: &str) -> Result<Vec<u32>, ChatError> {
         let mut tokens = self.tokenizer.encode(text)?;
         tokens.extend(self.stop_ids.first());

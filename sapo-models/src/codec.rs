@@ -13,6 +13,9 @@ pub type CodecError = Box<dyn Error + Send + Sync>;
 /// A stream of tokens only grows: what has been given to the model is never encoded again.
 pub trait Codec {
     /// The tokens of a new stream, from its first token to the generation prompt; at least one.
+    ///
+    /// # Errors
+    /// If the messages cannot be shown in this format.
     fn fresh(&self, messages: &[Message]) -> Result<Vec<u32>, CodecError>;
 
     /// The tokens that come between a reply and the next one in the same stream, generation prompt
@@ -20,6 +23,9 @@ pub trait Codec {
     ///
     /// A reply that ended by [`Finish::Length`] has no end-of-turn token: it comes first here, where it
     /// is context and is never trained on.
+    ///
+    /// # Errors
+    /// As [`fresh`](Self::fresh).
     fn follow(&self, last: Finish, messages: &[Message]) -> Result<Vec<u32>, CodecError>;
 
     /// Text of sampled tokens, without stop and special tokens.

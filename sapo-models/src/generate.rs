@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use burn::prelude::*;
-use sapo_core::actor::{Actor, Finish, Reply, TurnRequest};
+use sapo_core::actor::{Actor, Finish, NoRoom, Reply, TurnRequest};
 use sapo_core::env::Prompt;
 use sapo_core::parallel;
 use sapo_core::value::Readout;
@@ -98,30 +98,7 @@ impl<C: Codec> Generator<C> {
         Generator { decoder, codec, config, device, batches }
     }
 
-    /// Plays on with other weights. All streams are forgotten: their keys are the old weights'.
-    pub fn set_decoder(&mut self, decoder: &Decoder) {
-        self.decoder = decoder.valid();
-        self.device = self.decoder.device();
-        self.forget_all();
-    }
-
-    /// Draws differently from now on: at another temperature for an evaluation, say.
-    pub fn set_sampling(&mut self, sampling: Sampling) {
-        self.config.sampling = sampling;
-    }
-
-    /// The settings.
-    pub fn config(&self) -> &GeneratorConfig {
-        &self.config
-    }
-
-    /// The codec.
-    pub fn codec(&self) -> &C {
-        &self.codec
-    }
-
-    /// Forgets every stream.
-    pub fn forget_all(&mut self) {
+    fn forget_all(&mut self) {
         self.batches.fill_with(|| Batch::new(&self.decoder));
     }
 
@@ -129,7 +106,12 @@ impl<C: Codec> Generator<C> {
         &self.batches[slot % self.batches.len()]
     }
 
-    fn wish(&self, request: &TurnRequest<'_>, reply: usize) -> Result<Wish, GenerateError> {
+    /// A request as tokens, unless its stream has no room for them and a reply of `reply` tokens.
+    fn wish(
+        &self,
+        request: &TurnRequest<'_>,
+        reply: usize,
+    ) -> Result<Result<Wish, NoRoom>, GenerateError> {
         let slot = request.slot;
         let refused = |source| GenerateError::Codec { slot, source };
         let (context, stream) = match request.prompt {
@@ -142,33 +124,25 @@ impl<C: Codec> Generator<C> {
             }
         };
         let is_fresh = matches!(request.prompt, Prompt::Fresh(_));
-        self.check(slot, &context, stream, is_fresh, reply)?;
-        Ok(Wish { slot, is_fresh, seed: request.seed, context })
+        self.check(slot, &context)?;
+        let GeneratorConfig { max_prompt_tokens, max_positions, .. } = self.config;
+        let (prompt, tokens) = (context.len(), stream + context.len() + reply);
+        Ok(if is_fresh && prompt > max_prompt_tokens {
+            Err(NoRoom::Prompt { tokens: prompt, limit: max_prompt_tokens })
+        } else if tokens > max_positions {
+            Err(NoRoom::Stream { tokens, limit: max_positions })
+        } else {
+            Ok(Wish { slot, is_fresh, seed: request.seed, context })
+        })
     }
 
-    fn check(
-        &self,
-        slot: usize,
-        context: &[u32],
-        stream: usize,
-        is_fresh: bool,
-        reply: usize,
-    ) -> Result<(), GenerateError> {
+    fn check(&self, slot: usize, context: &[u32]) -> Result<(), GenerateError> {
         let vocabulary = self.decoder.rows();
-        let GeneratorConfig { max_prompt_tokens, max_positions, .. } = self.config;
         if context.is_empty() {
             return Err(GenerateError::EmptyContext { slot });
         }
         if let Some(&token) = context.iter().find(|&&token| token as usize >= vocabulary) {
             return Err(GenerateError::TokenOutside { slot, token, vocabulary });
-        }
-        if is_fresh && context.len() > max_prompt_tokens {
-            let (tokens, limit) = (context.len(), max_prompt_tokens);
-            return Err(GenerateError::PromptTooLong { slot, tokens, limit });
-        }
-        if stream + context.len() + reply > max_positions {
-            let (context, limit) = (context.len(), max_positions);
-            return Err(GenerateError::ContextFull { slot, stream, context, reply, limit });
         }
         Ok(())
     }
@@ -276,17 +250,28 @@ fn explain(failure: Failure, slots: &[usize]) -> GenerateError {
 impl<C: Codec> Actor for Generator<C> {
     type Error = GenerateError;
 
-    fn act(&mut self, requests: &[TurnRequest<'_>]) -> Result<Vec<Reply>, GenerateError> {
+    fn act(
+        &mut self,
+        requests: &[TurnRequest<'_>],
+    ) -> Result<Vec<Result<Reply, NoRoom>>, GenerateError> {
         let mut seen = BTreeSet::new();
         if let Some(request) = requests.iter().find(|request| !seen.insert(request.slot)) {
             return Err(GenerateError::DuplicateSlot { slot: request.slot });
         }
         let reply = self.config.max_new_tokens;
-        let wishes: Result<Vec<Wish>, _> =
-            requests.iter().map(|request| self.wish(request, reply)).collect();
-        let mut drafts: BTreeMap<usize, Draft> = self.play(wishes?)?.into_iter().collect();
-        let draft = requests.iter().filter_map(|request| drafts.remove(&request.slot));
-        Ok(draft.map(|draft| draft.reply(|tokens| self.codec.decode(tokens))).collect())
+        let (mut wishes, mut refusals) = (Vec::new(), BTreeMap::new());
+        for request in requests {
+            match self.wish(request, reply)? {
+                Ok(wish) => wishes.push(wish),
+                Err(full) => _ = refusals.insert(request.slot, full),
+            }
+        }
+        let mut drafts: BTreeMap<usize, Draft> = self.play(wishes)?.into_iter().collect();
+        let answers = requests.iter().filter_map(|request| match drafts.remove(&request.slot) {
+            Some(draft) => Some(Ok(draft.reply(|tokens| self.codec.decode(tokens)))),
+            None => refusals.remove(&request.slot).map(Err),
+        });
+        Ok(answers.collect())
     }
 
     fn release(&mut self, slot: usize) {
@@ -294,15 +279,18 @@ impl<C: Codec> Actor for Generator<C> {
         self.batches[batch].streams.remove(&slot);
     }
 
-    fn value(&mut self, request: &TurnRequest<'_>) -> Result<f32, GenerateError> {
-        let wish = self.wish(request, 0)?;
+    fn value(&mut self, request: &TurnRequest<'_>) -> Result<Result<f32, NoRoom>, GenerateError> {
+        let wish = match self.wish(request, 0)? {
+            Ok(wish) => wish,
+            Err(full) => return Ok(Err(full)),
+        };
         let Batch { cache, streams } = self.batch(wish.slot);
         let stream = match wish.is_fresh {
             true => None,
             false => streams.get(&wish.slot).map(|stream| stream.row),
         };
         let played = self.player().value(cache, stream, &wish.context);
-        played.map_err(|failure| explain(failure, &[wish.slot]))
+        played.map(Ok).map_err(|failure| explain(failure, &[wish.slot]))
     }
 }
 

@@ -30,6 +30,9 @@ pub const SMALL_TEMPLATE: &str = "\
 
 /// The codec of a small model, with a tokenizer made from the words of `texts`. It can be saved into a
 /// model folder that other programs read.
+///
+/// # Errors
+/// As [`WordTokenizerConfig::train`].
 pub fn small_codec<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     words: WordTokenizerConfig,

@@ -73,6 +73,9 @@ pub struct Tokenizer {
 
 impl Tokenizer {
     /// Reads `tokenizer.json` in `folder`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or as [`from_json`](Self::from_json).
     pub fn from_folder(folder: &Path) -> Result<Self, TokenizerError> {
         let path = folder.join(TOKENIZER_FILE);
         match fs::read(&path) {
@@ -82,6 +85,9 @@ impl Tokenizer {
     }
 
     /// Reads a tokenizer from the content of a `tokenizer.json`; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// If the content is no tokenizer, or if its vocabulary is empty.
     pub fn from_json(json: Vec<u8>, origin: &str) -> Result<Self, TokenizerError> {
         let invalid = |message: String| TokenizerError::Invalid { origin: origin.into(), message };
         let library =
@@ -100,12 +106,18 @@ impl Tokenizer {
     }
 
     /// Writes that content into `folder`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn save(&self, folder: &Path) -> Result<(), TokenizerError> {
         let path = folder.join(TOKENIZER_FILE);
         fs::write(&path, &self.json).map_err(|source| TokenizerError::Write { path, source })
     }
 
     /// The ids of `text`. Special tokens written out in it are recognised, and none is added.
+    ///
+    /// # Errors
+    /// If the tokenizer fails on the text.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         match self.library.encode_fast(text, false) {
             Ok(encoding) => Ok(encoding.get_ids().to_vec()),
@@ -114,12 +126,18 @@ impl Tokenizer {
     }
 
     /// The text of `ids`. Ids without a token, such as value tokens, leave nothing.
+    ///
+    /// # Errors
+    /// If the tokenizer fails on the ids.
     pub fn decode(&self, ids: &[u32], specials: Specials) -> Result<String, TokenizerError> {
         let decoded = self.library.decode(ids, specials == Specials::Skip);
         decoded.map_err(|error| failed(format!("ids {:?}", &ids[..ids.len().min(16)]), &*error))
     }
 
     /// The id of the token that is written `token`.
+    ///
+    /// # Errors
+    /// If there is no such token.
     pub fn id(&self, token: &str) -> Result<u32, TokenizerError> {
         let id = self.library.token_to_id(token);
         id.ok_or_else(|| TokenizerError::UnknownToken { token: token.into() })

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ModelConfig;
 use crate::decoder::Decoder;
-use crate::error::ModelError;
 
 /// How the head's rows of the two value tokens start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,18 +43,13 @@ impl Reservation {
 /// Reserves the two highest ids of `vocabulary` logits that lie above `tokenizer_max_id`, the highest id
 /// that the tokenizer can produce; the higher is `w+`. Without two such ids, those of two rows that
 /// [`append_rows`] adds.
-///
-/// # Errors
-/// If the vocabulary has no more than one row.
-pub fn reserve_value_tokens(
-    vocabulary: usize,
-    tokenizer_max_id: u32,
-) -> Result<Reservation, ModelError> {
-    let spare = vocabulary.saturating_sub(tokenizer_max_id as usize + 1);
-    let after =
-        if spare >= 2 { vocabulary } else { vocabulary.max(tokenizer_max_id as usize + 1) + 2 };
-    let tokens = ValueTokens::new(after as u32 - 1, after as u32 - 2, after)?;
-    Ok(if spare >= 2 { Reservation::Spare(tokens) } else { Reservation::Appended(tokens) })
+pub fn reserve_value_tokens(vocabulary: usize, tokenizer_max_id: u32) -> Reservation {
+    let taken = tokenizer_max_id as usize + 1;
+    let is_spare = vocabulary >= taken + 2;
+    let after = if is_spare { vocabulary } else { vocabulary.max(taken) + 2 };
+    let tokens = ValueTokens::new(after as u32 - 1, after as u32 - 2, after)
+        .expect("two different ids of the vocabulary");
+    if is_spare { Reservation::Spare(tokens) } else { Reservation::Appended(tokens) }
 }
 
 /// A decoder whose embedding and head have further rows, zeroed, up to `vocabulary`; `config` follows.
@@ -148,16 +142,16 @@ mod tests {
     #[test]
     fn the_two_highest_spare_rows_are_reserved() {
         let tokens = ValueTokens::new(151_935, 151_934, 151_936).unwrap();
-        assert_eq!(reserve_value_tokens(151_936, 151_664).unwrap(), Reservation::Spare(tokens));
+        assert_eq!(reserve_value_tokens(151_936, 151_664), Reservation::Spare(tokens));
         let tokens = ValueTokens::new(9, 8, 10).unwrap();
-        assert_eq!(reserve_value_tokens(10, 7).unwrap(), Reservation::Spare(tokens));
+        assert_eq!(reserve_value_tokens(10, 7), Reservation::Spare(tokens));
     }
 
     #[test]
     fn a_full_vocabulary_gets_two_more_rows() {
         for max_id in [8, 9] {
             let tokens = ValueTokens::new(11, 10, 12).unwrap();
-            assert_eq!(reserve_value_tokens(10, max_id).unwrap(), Reservation::Appended(tokens));
+            assert_eq!(reserve_value_tokens(10, max_id), Reservation::Appended(tokens));
         }
     }
 

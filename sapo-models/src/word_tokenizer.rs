@@ -40,6 +40,9 @@ impl Default for WordTokenizerConfig {
 impl WordTokenizerConfig {
     /// Makes the tokenizer of `texts`. The same texts give the same bytes: ids go to the special tokens
     /// first, then to words by falling frequency and, among equals, by their text, then to characters.
+    ///
+    /// # Errors
+    /// If the tokenizer library refuses a text or the vocabulary.
     pub fn train<'a>(
         &self,
         texts: impl IntoIterator<Item = &'a str>,

@@ -240,7 +240,7 @@ fn greedy(decoder: &Decoder, prompts: &[Vec<u32>], new: usize, positions: usize)
     let prompts: Vec<Prompt> = prompts.iter().map(|prompt| numbers(prompt)).collect();
     let request = |(slot, prompt)| TurnRequest { slot, prompt, seed: 0 };
     let requests: Vec<TurnRequest<'_>> = prompts.iter().enumerate().map(request).collect();
-    generator.act(&requests).unwrap().into_iter().map(|reply| reply.tokens).collect()
+    generator.act(&requests).unwrap().into_iter().map(|reply| reply.unwrap().tokens).collect()
 }
 
 #[test]

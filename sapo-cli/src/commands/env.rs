@@ -7,7 +7,7 @@ mod generate;
 mod info;
 mod replay;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::output::Format;
 
@@ -25,6 +25,28 @@ enum EnvCommand {
     Replay(replay::ReplayArgs),
     Bench(bench::BenchArgs),
     Generate(generate::GenerateArgs),
+}
+
+/// The worlds that come with this program: those to train on, and toys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum WorldName {
+    /// Household tasks as text games
+    Alfworld,
+    /// A toy: find the key, open the door
+    Corridor,
+    /// A toy: repeat the word
+    Echo,
+}
+
+impl WorldName {
+    /// The name as the command line has it.
+    fn name(self) -> &'static str {
+        match self {
+            WorldName::Alfworld => "alfworld",
+            WorldName::Corridor => "corridor",
+            WorldName::Echo => "echo",
+        }
+    }
 }
 
 /// Runs the command.

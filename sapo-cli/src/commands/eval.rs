@@ -3,19 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use sapo_core::seed;
 
-use crate::agent::Agent;
-use crate::cli::{EnvName, Episodes, EvalArgs};
+use crate::agent::{Agent, device};
+use crate::cli::{Episodes, EvalArgs};
 use crate::config::{ConfigSource, RunConfig, load};
 use crate::evaluation::{Settings, evaluate};
 use crate::interrupt::Interrupt;
 use crate::output::{Format, print_result, progress_bar};
-use crate::trainer::{describe, device};
 use crate::world::TaskSet;
-
-/// Sets evaluation apart from other randomness of a seed.
-const EVALUATION: u64 = 4;
 
 /// Plays held-out tasks with a model.
 pub(crate) fn run(args: EvalArgs, format: Format) -> Result<()> {
@@ -28,21 +23,21 @@ pub(crate) fn run(args: EvalArgs, format: Format) -> Result<()> {
     let split = args.split.as_deref().unwrap_or(&config.env.eval_split);
     let tasks = TaskSet::evaluation(&config.env, split, episodes)?;
     let device = device(config.device).without_autodiff();
-    let agent = Agent::from_folder(&args.model, &config.model, None, &device)?;
+    let (agent, decoder) = Agent::from_folder(&args.model, &config.model, None, &device)?;
     let interrupt = Interrupt::listen()?;
     let bar = progress_bar(tasks.len() as u64, "evaluating");
     let settings = Settings {
         config: &config,
         temperature: args.temperature.unwrap_or(config.evaluation.temperature),
-        seed: seed::derive(args.seed.unwrap_or(config.seed), &[EVALUATION]),
+        seed: args.seed.unwrap_or(config.seed),
     };
-    let found = evaluate(&agent, &agent.decoder, &tasks, split, &settings, |done| {
+    let found = evaluate(&agent, &decoder, &tasks, split, &settings, |done| {
         bar.set_position(done.finished as u64);
         interrupt.flow()
     })?;
     bar.finish_and_clear();
     match found {
-        Some(found) => print_result(format, &found, describe),
+        Some(found) => print_result(format, &found, ToString::to_string),
         None => bail!("interrupted before all episodes had ended"),
     }
 }
@@ -51,10 +46,7 @@ pub(crate) fn run(args: EvalArgs, format: Format) -> Result<()> {
 fn configure(args: &EvalArgs) -> Result<RunConfig> {
     let file = args.config.clone().or_else(|| run_config(&args.model));
     let mut config = load(&ConfigSource { file, set: Vec::new() })?;
-    match args.env {
-        None | Some(EnvName::Alfworld) => {}
-        Some(other) => bail!("{} has no evaluation; known is alfworld", other.name()),
-    }
+    config.env.name = args.env.unwrap_or(config.env.name);
     if let Some(data) = &args.data {
         config.env.data = Some(data.clone());
     }

@@ -1,7 +1,7 @@
 //! The games that a command works on: the user's, or generated ones where there are none.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use sapo_envs::alfworld::generator::{GeneratorConfig, Split, pack_lines};
@@ -29,8 +29,8 @@ impl Games {
         for split in Split::ALL {
             lines.extend(pack_lines(config, split, count)?);
         }
-        let folder = TemporaryFolder::new()?;
-        let pack = folder.0.join("generated.jsonl");
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let pack = folder.path().join("generated.jsonl");
         write_pack(&pack, &lines)?;
         let generated_hash = Some(file_hash(&pack)?);
         Ok(Games { dataset: Dataset::open(&pack)?, generated_hash })
@@ -78,24 +78,4 @@ fn hex(bytes: &[u8]) -> String {
 pub(crate) fn index_of(dataset: &Dataset, name: &str) -> Option<usize> {
     let name = name.trim_end_matches('/');
     dataset.index_of(name).or_else(|| dataset.index_of(&format!("{name}/{GAME_FILE}")))
-}
-
-/// A folder of this process alone, removed at the end.
-struct TemporaryFolder(PathBuf);
-
-impl TemporaryFolder {
-    fn new() -> Result<Self> {
-        let name = format!("sapo-{}-{:016x}", std::process::id(), rand::random::<u64>());
-        let path = std::env::temp_dir().join(name);
-        let failed = || format!("cannot make the temporary folder {}", path.display());
-        fs::create_dir(&path).with_context(failed)?;
-        Ok(TemporaryFolder(path))
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        // What cannot be removed is the system's to clean up.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -116,7 +116,7 @@ fn answer<C: Codec>(
     let request = TurnRequest { slot: 0, prompt: &prompt, seed: args.seed };
     let mut replies = generator.act(&[request])?;
     let Reply { context, tokens, log_probs, value, action_value, finish, text } =
-        replies.pop().context("the model gave no answer")?;
+        replies.pop().context("the model gave no answer")??;
     let has_values = model.value.is_some();
     Ok(Answer {
         text,

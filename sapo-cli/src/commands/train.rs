@@ -20,19 +20,16 @@ pub(crate) fn run(args: TrainArgs, format: Format) -> Result<()> {
         }
         None => start(args, interrupt)?,
     };
-    let trainer = trainer.context(
-        "interrupted before the first iteration; nothing was learned that could be kept",
-    )?;
+    let trainer = trainer
+        .context("interrupted during the warm start; nothing was learned that could be kept")?;
     let summary = trainer.run(stop)?;
     print_result(format, &summary, describe)
 }
 
 fn start(args: TrainArgs, interrupt: Interrupt) -> Result<Option<Trainer>> {
-    let flag =
-        |key: &str, value: Option<String>| value.map(|value| Setting { key: key.into(), value });
     let mut set = args.set;
-    set.extend(flag("device", args.device));
-    set.extend(flag("algorithm", args.algorithm));
+    set.extend(args.device.map(|device| Setting::of_flag("device", device)));
+    set.extend(args.algorithm.map(|algorithm| Setting::of_flag("algorithm", algorithm)));
     let config = load(&ConfigSource { file: args.config, set })?;
     Trainer::start(config, args.out.as_deref(), interrupt)
 }

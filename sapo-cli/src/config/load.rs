@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use toml::{Table, Value};
 
 use super::RunConfig;
+use super::check::check;
 use crate::cli::Setting;
 
 /// Where a configuration comes from.
@@ -28,12 +29,12 @@ pub(crate) fn load(source: &ConfigSource) -> Result<RunConfig> {
         resolve(table.clone()).with_context(|| format!("{}", file.display()))?;
     }
     for setting in &source.set {
-        let context = || format!("--set {}={}", setting.key, setting.value);
-        assign(&mut table, setting).with_context(context)?;
-        resolve(table.clone()).with_context(context)?;
+        assign(&mut table, setting).with_context(|| setting.said.clone())?;
+        resolve(table.clone()).with_context(|| setting.said.clone())?;
     }
     let mut config = resolve(table)?;
     check(&config)?;
+    anchor(&mut config)?;
     if config.workers == 0 {
         config.workers = std::thread::available_parallelism().map_or(1, NonZero::get);
     }
@@ -47,16 +48,34 @@ fn read(file: &Path) -> Result<Table> {
 }
 
 fn resolve(table: Table) -> Result<RunConfig> {
-    Value::Table(table).try_into().map_err(|error: toml::de::Error| explain(error.message()))
+    let mut value = Value::Table(table);
+    let mut read: Result<RunConfig, toml::de::Error> = value.clone().try_into();
+    if let Err(error) = &read
+        && error.message().ends_with("expected string only")
+        && let Some(place) = find(&mut value, &key_of(error))
+    {
+        // toml tells which strings an enum may be only of what is a string.
+        make_strings(place);
+        read = value.try_into();
+    }
+    read.map_err(|error| explain(&error))
 }
 
-/// Puts a setting into the table. A value that is no TOML is taken as a string.
-fn assign(table: &mut Table, Setting { key, value }: &Setting) -> Result<()> {
-    let value = format!("value = {value}")
-        .parse::<Table>()
-        .ok()
-        .and_then(|mut parsed| parsed.remove("value"))
-        .unwrap_or_else(|| Value::String(value.clone()));
+fn find<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    key.split('.').try_fold(value, |inner, part| inner.get_mut(part))
+}
+
+fn make_strings(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(make_strings),
+        Value::String(_) | Value::Table(_) => {}
+        other => *other = Value::String(other.to_string()),
+    }
+}
+
+/// Puts a setting into the table.
+fn assign(table: &mut Table, Setting { key, value, .. }: &Setting) -> Result<()> {
+    let value = parse(value)?;
     let (sections, last) = key.rsplit_once('.').unwrap_or(("", key));
     let mut table = table;
     for section in sections.split('.').filter(|section| !section.is_empty()) {
@@ -70,18 +89,44 @@ fn assign(table: &mut Table, Setting { key, value }: &Setting) -> Result<()> {
     Ok(())
 }
 
-/// Serde's message, with the nearest known key where a key is unknown.
-fn explain(message: &str) -> anyhow::Error {
-    let message = message.trim();
+/// The value of a setting. What is no TOML is taken as a string.
+fn parse(text: &str) -> Result<Value> {
+    let parsed = format!("value = {text}").parse::<Table>().ok();
+    match parsed.and_then(|mut parsed| parsed.remove("value")) {
+        Some(value) => Ok(value),
+        None if text.parse::<i128>().is_ok_and(|number| i64::try_from(number).is_err()) => {
+            bail!("out of range; the largest whole number is {}", i64::MAX)
+        }
+        None => Ok(Value::String(text.to_owned())),
+    }
+}
+
+/// Serde's message behind its key or section, with the nearest known word where a word is unknown.
+fn explain(error: &toml::de::Error) -> anyhow::Error {
+    let what = clarify(error.message().trim());
+    match key_of(error).as_str() {
+        "" => anyhow!(what),
+        key => anyhow!("{key}: {what}"),
+    }
+}
+
+/// The key that toml shows as "in `key`" in a line below its message; empty if there is none.
+fn key_of(error: &toml::de::Error) -> String {
+    let shown = error.to_string();
+    let below = shown.strip_prefix(error.message()).unwrap_or("");
+    below.split('`').nth(1).unwrap_or("").to_owned()
+}
+
+fn clarify(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let (Some((unknown, known)), true) = (quoted.split_first(), message.starts_with("unknown"))
     else {
-        return anyhow!("{message}");
+        return message.to_owned();
     };
     let what = if message.starts_with("unknown field") { "key" } else { "value" };
     match nearest(unknown, known) {
-        Some(near) => anyhow!("unknown {what} `{unknown}`; did you mean `{near}`?"),
-        None => anyhow!("unknown {what} `{unknown}`; known are {}", known.join(", ")),
+        Some(near) => format!("unknown {what} `{unknown}`; did you mean `{near}`?"),
+        None => format!("unknown {what} `{unknown}`; known are {}", known.join(", ")),
     }
 }
 
@@ -93,105 +138,29 @@ pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str>
     (score > 0.7).then_some(best)
 }
 
-fn check(config: &RunConfig) -> Result<()> {
-    check_counts(config)?;
-    check_numbers(config)?;
-    if config.model.path.as_os_str() == "new" && config.model.value_tokens.is_some() {
-        bail!("model.value_tokens is for model folders; a new model reserves its own");
-    }
-    Ok(())
-}
-
-fn check_counts(config: &RunConfig) -> Result<()> {
-    let RunConfig { env, warm_start, rollout, optimizer, evaluation, model, .. } = config;
-    const MANY: usize = 10_000_000;
-    let counts = [
-        ("episodes", config.episodes, 1..=MANY),
-        ("iterations", config.iterations, 0..=MANY),
-        ("workers", config.workers, 0..=1024),
-        ("env.max_turns", env.max_turns, 1..=MANY),
-        ("env.generated", env.generated, 1..=MANY),
-        ("rollout.slots", rollout.slots, 1..=MANY),
-        ("rollout.max_new_tokens", rollout.max_new_tokens, 1..=MANY),
-        ("rollout.max_prompt_tokens", rollout.max_prompt_tokens, 1..=MANY),
-        ("warm_start.batch", warm_start.batch, 1..=MANY),
-        ("warm_start.steps", warm_start.steps, 0..=MANY),
-        ("optimizer.epochs", optimizer.epochs, 1..=MANY),
-        ("optimizer.micro_batch_tokens", optimizer.micro_batch_tokens, 1..=usize::MAX),
-        ("evaluation.episodes", evaluation.episodes, 0..=MANY),
-        ("model.hidden", model.hidden, 1..=65_536),
-        ("model.intermediate", model.intermediate, 1..=262_144),
-        ("model.layers", model.layers, 1..=1024),
-    ];
-    for (key, value, range) in counts {
-        if !range.contains(&value) {
-            bail!("{key} is {value}; it must be from {} to {}", range.start(), range.end());
-        }
-    }
-    if optimizer.mini_batches == 0 && optimizer.mini_batch_turns == 0 {
-        bail!("optimizer.mini_batches and optimizer.mini_batch_turns are both 0; set one of them");
-    }
-    Ok(())
-}
-
-fn check_numbers(config: &RunConfig) -> Result<()> {
-    let RunConfig { env, warm_start, rollout, sapo, optimizer, evaluation, .. } = config;
-    let above_zero = [
-        ("rollout.temperature", rollout.temperature),
-        ("sapo.max_return", sapo.max_return),
-        ("sapo.readout_temperature", sapo.readout_temperature),
-        ("optimizer.max_gradient_norm", optimizer.max_gradient_norm),
-        ("optimizer.epsilon", optimizer.epsilon),
-    ];
-    for (key, value) in above_zero {
-        if !(value > 0.0 && value.is_finite()) {
-            bail!("{key} is {value}; it must be a number above 0");
-        }
-    }
-    let numbers = [
-        ("env.reward", env.reward.into(), -1e6, 1e6),
-        ("evaluation.temperature", evaluation.temperature.into(), 0.0, 1e3),
-        ("learning_rate", config.learning_rate, 0.0, 1e3),
-        ("optimizer.beta_1", optimizer.beta_1.into(), 0.0, 0.999_999),
-        ("optimizer.beta_2", optimizer.beta_2.into(), 0.0, 0.999_999),
-        ("optimizer.target_kl", optimizer.target_kl.into(), 0.0, 1e3),
-        ("optimizer.warmup_iterations", optimizer.warmup_iterations, 0.0, 1e9),
-        ("optimizer.weight_decay", optimizer.weight_decay.into(), 0.0, 1e3),
-        ("sapo.action_value_clip", sapo.action_value_clip.into(), 0.0, 1e6),
-        ("sapo.action_value_coefficient", sapo.action_value_coefficient.into(), 0.0, 1e6),
-        ("sapo.clip.high", sapo.clip.high.into(), 0.0, 1e6),
-        ("sapo.clip.low", sapo.clip.low.into(), 0.0, 1.0),
-        ("sapo.discount.gamma", sapo.discount.gamma.into(), 0.0, 1.0),
-        ("sapo.discount.lambda", sapo.discount.lambda.into(), 0.0, 1.0),
-        ("sapo.entropy_coefficient", sapo.entropy_coefficient.into(), -1e6, 1e6),
-        ("sapo.invalid_action_penalty", sapo.invalid_action_penalty.into(), 0.0, 1e6),
-        ("sapo.kl_coefficient", sapo.kl_coefficient.into(), 0.0, 1e6),
-        ("sapo.normalization.epsilon", sapo.normalization.epsilon, 0.0, 1e6),
-        ("sapo.value_clip", sapo.value_clip.into(), 0.0, 1e6),
-        ("sapo.value_coefficient", sapo.value_coefficient.into(), 0.0, 1e6),
-        ("warm_start.disturbance", warm_start.disturbance, 0.0, 1.0),
-        ("warm_start.learning_rate", warm_start.learning_rate, 0.0, 1e3),
-        ("warm_start.observation_weight", warm_start.observation_weight.into(), 0.0, 1e6),
-        ("warm_start.share", warm_start.share, 0.0, 0.999_999),
-    ];
-    for (key, value, low, high) in numbers {
-        if !(low..=high).contains(&value) {
-            bail!("{key} is {value}; it must be from {low} to {high}");
-        }
+/// Makes paths absolute, so that the run can be resumed from another folder. What is not there stays
+/// as it was said, for the message of whoever looks for it.
+fn anchor(config: &mut RunConfig) -> Result<()> {
+    let is_folder = config.model.is_folder();
+    let model = is_folder.then_some(&mut config.model.path);
+    for path in config.env.data.iter_mut().chain(model).filter(|path| path.exists()) {
+        *path = std::path::absolute(&path)
+            .with_context(|| format!("{}: cannot make it absolute", path.display()))?;
     }
     Ok(())
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn set(assignments: &[&str]) -> Result<RunConfig> {
+    pub(in crate::config) fn set(assignments: &[&str]) -> Result<RunConfig> {
         let set = assignments.iter().map(|text| text.parse().unwrap()).collect();
         load(&ConfigSource { file: None, set })
     }
 
-    fn message(assignments: &[&str]) -> String {
+    /// What is said of assignments that are refused.
+    pub(in crate::config) fn message(assignments: &[&str]) -> String {
         format!("{:#}", set(assignments).unwrap_err())
     }
 
@@ -215,13 +184,40 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_range_are_refused_by_key() {
-        assert!(message(&["episodes=0"]).contains("episodes is 0"));
-        assert!(message(&["rollout.temperature=0"]).contains("rollout.temperature"));
-        assert!(message(&["learning_rate=nan"]).contains("learning_rate"));
-        assert!(message(&["sapo.discount.gamma=2.0"]).contains("from 0 to 1"));
-        assert!(message(&["optimizer.beta_1=1.0"]).contains("optimizer.beta_1"));
-        assert!(message(&["workers=99999999"]).contains("workers is 99999999"));
+    fn a_file_that_is_wrong_is_told_by_its_keys() {
+        let told = |text: &str| format!("{:#}", resolve(text.parse().unwrap()).unwrap_err());
+        assert_eq!(
+            told("[optimizer]\nepochs = \"two\""),
+            "optimizer.epochs: invalid type: string \"two\", expected usize"
+        );
+        assert_eq!(
+            told("[rollout]\ntemprature = 1"),
+            "rollout: unknown key `temprature`; did you mean `temperature`?"
+        );
+        assert_eq!(told("device = 1"), "device: unknown value `1`; known are flex");
+        assert!(told("env.task_types = [1]").contains("known are pick_and_place_simple, "));
+    }
+
+    #[test]
+    fn a_flag_is_told_as_it_was_written() {
+        let set = vec![Setting::of_flag("device", "gpu".into())];
+        let error = load(&ConfigSource { file: None, set }).unwrap_err();
+        assert_eq!(error.to_string(), "--device gpu");
+    }
+
+    #[test]
+    fn a_whole_number_that_is_too_large_is_no_string() {
+        assert!(message(&["seed=99999999999999999999"]).contains("out of range"));
+        assert_eq!(set(&["env.split=007"]).unwrap().env.split, "007");
+    }
+
+    #[test]
+    fn paths_are_absolute_where_they_lead_somewhere() {
+        let config = set(&["env.data=src", "model.path=src"]).unwrap();
+        let src = std::path::absolute("src").unwrap();
+        assert_eq!((config.env.data, config.model.path), (Some(src.clone()), src));
+        assert_eq!(set(&["env.data=nowhere"]).unwrap().env.data, Some("nowhere".into()));
+        assert_eq!(set(&[]).unwrap().model.path, PathBuf::from("builtin"));
     }
 
     #[test]

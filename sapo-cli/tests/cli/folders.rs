@@ -56,10 +56,21 @@ fn a_run_folder_is_described_at_any_time() {
     iteration  1
     reward     0.5
     "#);
-    let summary = r#"{"success_before": 0.25, "success_after": 0.5, "iterations": 4}"#;
+    let summary = r#"{"success_after": 0.5, "iterations": 4, "interrupted": false}"#;
     desk.write("run/summary.json", summary);
     let report = desk.json("inspect run");
     assert_eq!((&report["finished"], &report["success_after"]), (&true.into(), &0.5.into()));
+    desk.write("run/summary.json", summary.replace("false", "true"));
+    assert_eq!(desk.json("inspect run")["finished"], false, "its last evaluation is missing");
+}
+
+#[test]
+fn the_shape_of_a_run_is_shown_where_it_was_chosen() {
+    let desk = Desk::new();
+    for (path, shows) in [("new", true), ("builtin", false)] {
+        desk.write("run/config.toml", format!("[model]\npath = \"{path}\"\nhidden = 64\n"));
+        assert_eq!(desk.sapo("inspect run").contains("model.hidden"), shows, "{path}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) fn desk_with_model() -> Desk {
     let size = codec.tokenizer().highest_id() as usize + 1;
     let config = ModelConfig::new(Family::Qwen2, size + 4, 16, 24, 2, [4, 2]);
     let decoder = new_model(&config, ResidualInit::Plain, 0, &Device::flex()).unwrap();
-    let tokens = reserve_value_tokens(config.vocab_size, size as u32 - 1).unwrap().tokens();
+    let tokens = reserve_value_tokens(config.vocab_size, size as u32 - 1).tokens();
     let value = Some(ValueMetadata::new(tokens, Readout::default()));
     save_model(&folder, &Model { config, decoder, value }, StoredType::F32).unwrap();
     codec.save(&folder).unwrap();

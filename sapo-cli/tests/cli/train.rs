@@ -80,7 +80,9 @@ fn what_cannot_be_trained_is_refused_by_name() {
     let desk = Desk::new();
     let said = |line: &str| desk.sapo(line);
     assert!(said("train --set episods=3").contains("did you mean `episodes`?"));
-    assert!(said("train --device cuda:0").starts_with("exit 1"));
+    assert!(
+        said("train --device cuda:0").starts_with("exit 1\n-- stderr\nerror: --device cuda:0\n")
+    );
     assert!(said("train --set env.data=nowhere").contains("nowhere"));
     assert!(said("train --set model.path=nowhere").contains("nowhere"));
     assert!(said("train --set model.value_tokens=[5,6]").contains("model.value_tokens"));

@@ -61,7 +61,19 @@ fn usage_errors_exit_with_2() {
 
     For more information, try '--help'.
     "#);
+    let said = desk.sapo("eval --model m --env corridor");
+    assert!(said.starts_with("exit 2") && said.contains("[possible values: alfworld]"), "{said}");
     assert!(desk.sapo("").starts_with("exit 2"));
+}
+
+#[test]
+fn a_log_filter_that_is_none_is_reported() {
+    let desk = Desk::new();
+    let mut command = sapo(&desk.path(""));
+    let output = command.env("SAPO_LOG", "burn=loud").args(["env", "info", "echo"]).output();
+    let output = output.unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && stderr.starts_with("SAPO_LOG=burn=loud is no"), "{stderr}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Rollout, RolloutConfig};
-use crate::actor::{Reply, TurnRequest};
+use crate::actor::{NoRoom, Reply, TurnRequest};
 use crate::env::{Dialogue, DialogueError, Exchange, Prompt, Status};
 use crate::episode::{End, Episode, Stream, Turn};
 use crate::seed;
@@ -59,6 +59,16 @@ impl<'a> Seat<'a> {
         }
         rollout.dropped += 1;
         false
+    }
+
+    /// Whether a reply has been played.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Why its task cannot be played.
+    pub(super) fn fault(&self, full: NoRoom) -> DialogueError {
+        DialogueError { task: self.dialogue.task().to_owned(), source: full.into() }
     }
 
     /// The wish for the next reply, seeded by task, attempt and turn.

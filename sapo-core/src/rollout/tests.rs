@@ -92,6 +92,9 @@ impl Dialogue for Script {
     }
 }
 
+/// Prompts that an [`Echo`] has no room for.
+const TOO_LONG: [&str; 2] = ["full1", "huge0"];
+
 /// Reads a prompt as the bytes of its text and replies "ok" to everything.
 #[derive(Default)]
 struct Echo {
@@ -116,18 +119,26 @@ fn bytes(text: &str) -> Vec<u32> {
 impl Actor for Echo {
     type Error = Infallible;
 
-    fn act(&mut self, requests: &[TurnRequest<'_>]) -> Result<Vec<Reply>, Infallible> {
+    fn act(
+        &mut self,
+        requests: &[TurnRequest<'_>],
+    ) -> Result<Vec<Result<Reply, NoRoom>>, Infallible> {
         self.calls.push(requests.iter().map(|request| text(request.prompt)).collect());
         self.slots.push(requests.iter().map(|request| request.slot).collect());
         self.seeds.extend(requests.iter().map(|request| request.seed));
-        let reply = |request: &TurnRequest<'_>| Reply {
-            context: bytes(&text(request.prompt)),
-            tokens: bytes("ok"),
-            log_probs: vec![-0.5, -0.25],
-            value: 0.1,
-            action_value: 0.2,
-            finish: Finish::Stop,
-            text: "ok".to_owned(),
+        let reply = |request: &TurnRequest<'_>| {
+            let prompt = text(request.prompt);
+            let full = NoRoom::Prompt { tokens: prompt.len(), limit: 0 };
+            let reply = Reply {
+                context: bytes(&prompt),
+                tokens: bytes("ok"),
+                log_probs: vec![-0.5, -0.25],
+                value: 0.1,
+                action_value: 0.2,
+                finish: Finish::Stop,
+                text: "ok".to_owned(),
+            };
+            if TOO_LONG.contains(&prompt.as_str()) { Err(full) } else { Ok(reply) }
         };
         Ok(requests.iter().map(reply).collect())
     }
@@ -136,9 +147,9 @@ impl Actor for Echo {
         self.released.push(slot);
     }
 
-    fn value(&mut self, request: &TurnRequest<'_>) -> Result<f32, Infallible> {
+    fn value(&mut self, request: &TurnRequest<'_>) -> Result<Result<f32, NoRoom>, Infallible> {
         self.valued.push(text(request.prompt));
-        Ok(0.75)
+        Ok(Ok(0.75))
     }
 }
 
@@ -312,6 +323,28 @@ fn a_reply_is_seeded_by_its_place_and_not_by_its_neighbours() {
 }
 
 #[test]
+fn an_episode_without_room_for_another_reply_is_truncated_there() {
+    let task = |name| script(name, Form::Conversation, &[&[Move::Go, Move::Go, WON]]);
+    let config = RolloutConfig { bootstrap: true, ..CONFIG };
+    let (rollout, actor) = play_all(vec![task("full"), task("a")], config);
+    assert_eq!(names(&rollout), ["full", "a"]);
+    let Episode { turns, end, success, .. } = &rollout.episodes[0];
+    assert_eq!((turns.len(), *end, *success), (1, End::Truncated { value: None }, false));
+    assert_eq!(rollout.episodes[1].turns.len(), 3, "its neighbour goes on");
+    assert_eq!(actor.released, [0, 1]);
+}
+
+#[test]
+fn a_task_whose_first_prompt_leaves_no_room_is_dropped() {
+    let task = |name| script(name, Form::Conversation, &[&[WON]]);
+    let (rollout, _) = play_all(vec![task("huge"), task("a")], CONFIG);
+    assert_eq!(names(&rollout), ["a"]);
+    assert_eq!((rollout.dropped, rollout.faults.len()), (1, 1), "and not tried again");
+    let fault = "task huge: the prompt has 5 tokens, the limit is 0";
+    assert_eq!(rollout.faults[0].to_string(), fault);
+}
+
+#[test]
 fn no_tasks_are_played_at_once() {
     let (rollout, actor) = play_all(Vec::new(), RolloutConfig { slots: 0, ..CONFIG });
     assert!(rollout.episodes.is_empty() && actor.calls.is_empty());
@@ -325,14 +358,17 @@ struct Mute;
 impl Actor for Mute {
     type Error = Infallible;
 
-    fn act(&mut self, _requests: &[TurnRequest<'_>]) -> Result<Vec<Reply>, Infallible> {
+    fn act(
+        &mut self,
+        _requests: &[TurnRequest<'_>],
+    ) -> Result<Vec<Result<Reply, NoRoom>>, Infallible> {
         Ok(Vec::new())
     }
 
     fn release(&mut self, _slot: usize) {}
 
-    fn value(&mut self, _request: &TurnRequest<'_>) -> Result<f32, Infallible> {
-        Ok(0.0)
+    fn value(&mut self, _request: &TurnRequest<'_>) -> Result<Result<f32, NoRoom>, Infallible> {
+        Ok(Ok(0.0))
     }
 }
 

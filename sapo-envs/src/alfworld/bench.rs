@@ -31,6 +31,9 @@ pub struct AlfWorldSpeed {
 /// Loads games of a dataset, spread evenly over it, and plays random admissible actions.
 ///
 /// The same seed plays the same actions.
+///
+/// # Errors
+/// If a game cannot be read.
 pub fn bench_alfworld(
     dataset: &Dataset,
     games: usize,

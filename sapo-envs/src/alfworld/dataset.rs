@@ -34,6 +34,9 @@ enum EntryPlace {
 
 impl Dataset {
     /// Finds the games in a folder, at any depth, or in a `.jsonl` or `.jsonl.zst` pack.
+    ///
+    /// # Errors
+    /// If the path or a file cannot be read, if there are no games, or if two have one name.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, AlfWorldError> {
         let root = path.as_ref().to_owned();
         let found = match std::fs::metadata(&root) {
@@ -94,7 +97,6 @@ impl Dataset {
     /// The type of a game's task, read from its name alone.
     ///
     /// # Panics
-    ///
     /// If there is no game of this index.
     pub fn kind(&self, index: usize) -> Option<TaskKind> {
         TaskKind::from_path(&self.entries[index].name)
@@ -102,8 +104,10 @@ impl Dataset {
 
     /// The game at an index in the order of [`Dataset::names`]. Read at the first call, then shared.
     ///
-    /// # Panics
+    /// # Errors
+    /// If the game cannot be read, is broken, or follows unknown rules.
     ///
+    /// # Panics
     /// If there is no game of this index.
     pub fn game(&self, index: usize) -> Result<Arc<Game>, AlfWorldError> {
         let entry = &self.entries[index];
@@ -116,8 +120,10 @@ impl Dataset {
 
     /// Reads a game afresh, past the cache.
     ///
-    /// # Panics
+    /// # Errors
+    /// As [`Dataset::game`].
     ///
+    /// # Panics
     /// If there is no game of this index.
     pub fn load(&self, index: usize) -> Result<Game, AlfWorldError> {
         let entry = &self.entries[index];
@@ -140,6 +146,9 @@ impl Dataset {
     }
 
     /// The game of a name, as [`Dataset::index_of`] finds it.
+    ///
+    /// # Errors
+    /// If there is no such game, or as [`Dataset::game`].
     pub fn game_named(&self, name: &str) -> Result<Arc<Game>, AlfWorldError> {
         match self.index_of(name) {
             Some(index) => self.game(index),
@@ -164,6 +173,9 @@ impl Dataset {
     }
 
     /// The indices of a split's games, in the order of their names.
+    ///
+    /// # Errors
+    /// If the split has no games.
     pub fn split(&self, split: &str) -> Result<Vec<usize>, AlfWorldError> {
         let names = self.names().enumerate();
         let indices: Vec<usize> =

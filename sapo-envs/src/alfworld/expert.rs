@@ -96,11 +96,6 @@ impl Expert {
         self.belief.receptacles.keys().map(String::as_str)
     }
 
-    /// What the agent holds, as far as the expert knows.
-    pub fn holding(&self) -> Option<&str> {
-        self.belief.holding.as_deref()
-    }
-
     /// Whether some receptacle of the room takes such an object back.
     ///
     /// A few, such as a paper towel roll, can be taken but never put down: a trap for random play.

@@ -2,6 +2,7 @@
 
 use super::commands::Action;
 use super::game::{Ability, Game};
+use super::rules::TASK_MARK;
 use super::state::{Property, State};
 
 /// The answer to a command that is not admissible.
@@ -40,7 +41,7 @@ impl Writer<'_> {
             self.look();
         }
         let game = self.game;
-        self.put(&["\n\nYour task is to: ", &game.task]);
+        self.put(&["\n\n", TASK_MARK, " ", &game.task]);
     }
 
     /// The message for an action that was just performed.

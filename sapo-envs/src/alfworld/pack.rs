@@ -39,6 +39,9 @@ pub(crate) fn read_pack(path: &Path) -> Result<Vec<NamedLine>, AlfWorldError> {
 }
 
 /// Writes games as a pack, zstd-compressed if the name ends in `.zst`.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn write_pack<'a>(
     path: &Path,
     games: impl IntoIterator<Item = &'a PackLine>,

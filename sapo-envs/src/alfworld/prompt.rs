@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use super::rules::TASK_MARK;
 use super::{AlfWorld, AlfWorldConfig, Game};
 use crate::prompt::{
     ActionList, Conversation, History, Play, PlayConfig, Projection, PromptForm, Wording,
@@ -19,8 +20,6 @@ pub const PAPERS_REWARD: f32 = 10.0;
 pub const PAPERS_HISTORY_TURNS: usize = 2;
 /// How much of a reply without tags the papers take for an action, in characters.
 pub const PAPERS_TAIL_CHARS: usize = 30;
-
-const TASK_MARK: &str = "Your task is to: ";
 
 const FIRST: &str = "
 You are an expert agent operating in the ALFRED Embodied Environment.
@@ -66,7 +65,6 @@ pub fn papers_history() -> History {
             separator: "\n ".into(),
             hidden: vec!["help".into()],
         },
-        max_chars: None,
     }
 }
 

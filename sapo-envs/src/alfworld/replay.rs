@@ -11,26 +11,26 @@ use super::pack::read_text;
 use super::world::World;
 
 /// One recorded state: a line of a recording. Other fields of the line are ignored.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct RecordedState {
+#[derive(Deserialize)]
+struct RecordedState {
     /// The game's path below the data's folder.
-    pub game: String,
+    game: String,
     /// Who chose the actions.
-    pub policy: String,
+    policy: String,
     /// The number of the step; an episode begins with 0.
-    pub step: usize,
+    step: usize,
     /// The action that led here; none at the start.
-    pub action: Option<String>,
+    action: Option<String>,
     /// The observation.
-    pub observation: String,
+    observation: String,
     /// The admissible commands, sorted by code point.
-    pub admissible: Vec<String>,
+    admissible: Vec<String>,
     /// 0 or 1.
-    pub score: f64,
+    score: f64,
     /// Whether the goal holds.
-    pub won: bool,
+    won: bool,
     /// Whether the episode is over.
-    pub done: bool,
+    done: bool,
 }
 
 /// One field of one state where the engine differs from the recording.
@@ -67,6 +67,9 @@ pub struct ReplayReport {
 ///
 /// A recording may go on after the end of an episode in either of the ways in which the Python stack
 /// does: its engine plays on, its batch wrapper repeats the last state.
+///
+/// # Errors
+/// If a recording or one of its games cannot be read; a mismatch is no error.
 pub fn replay_transcripts<P: AsRef<Path>>(
     dataset: &Dataset,
     files: &[P],

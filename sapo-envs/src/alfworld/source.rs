@@ -41,6 +41,9 @@ pub struct PackLine {
 
 impl PackLine {
     /// Builds the game.
+    ///
+    /// # Errors
+    /// If the text of the problem cannot be understood.
     pub fn to_game(&self) -> Result<Game, AlfWorldError> {
         let heading = Heading {
             name: self.name.clone(),
@@ -54,7 +57,7 @@ impl PackLine {
 
 /// Where one game is read from.
 #[derive(Clone, Copy, Debug)]
-pub enum GameSource<'a> {
+pub(crate) enum GameSource<'a> {
     /// The text of a release's game file.
     File {
         /// What messages call the file.
@@ -75,7 +78,7 @@ pub enum GameSource<'a> {
 
 impl GameSource<'_> {
     /// Reads the game. The book remembers the rules' texts from one game to the next.
-    pub fn load(&self, book: &RuleBook) -> Result<Game, AlfWorldError> {
+    pub(crate) fn load(&self, book: &RuleBook) -> Result<Game, AlfWorldError> {
         match *self {
             GameSource::File { file, name, text } => load_file(file, name, text, book),
             GameSource::Pack { file, text } => {
@@ -89,7 +92,7 @@ impl GameSource<'_> {
 }
 
 /// Reads a release's game file from disk.
-pub fn load_game(path: &Path, name: &str, book: &RuleBook) -> Result<Game, AlfWorldError> {
+pub(crate) fn load_game(path: &Path, name: &str, book: &RuleBook) -> Result<Game, AlfWorldError> {
     let read = |source| AlfWorldError::Read { path: path.to_owned(), source };
     let bytes = std::fs::read(path).map_err(read)?;
     let file = path.display().to_string();

@@ -27,6 +27,9 @@ pub struct WalkthroughReport {
 }
 
 /// Plays every walkthrough of a dataset. Games are not kept in memory.
+///
+/// # Errors
+/// If a game cannot be read; a walkthrough that does not win is no error.
 pub fn win_walkthroughs(dataset: &Dataset) -> Result<WalkthroughReport, AlfWorldError> {
     let mut report = WalkthroughReport::default();
     for index in 0..dataset.len() {
@@ -42,7 +45,7 @@ pub fn win_walkthroughs(dataset: &Dataset) -> Result<WalkthroughReport, AlfWorld
 }
 
 /// Plays a game's walkthrough, which must win at its last command.
-pub fn play_walkthrough(game: &Arc<Game>) -> Result<(), LostWalkthrough> {
+fn play_walkthrough(game: &Arc<Game>) -> Result<(), LostWalkthrough> {
     let mut world = World::new(Arc::clone(game));
     let mut refused = None;
     for command in game.walkthrough() {

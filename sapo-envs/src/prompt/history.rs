@@ -17,8 +17,6 @@ pub struct History {
     pub turns: usize,
     /// How admissible actions are listed.
     pub actions: ActionList,
-    /// A later prompt of more characters than this gives way to the first turn's text.
-    pub max_chars: Option<usize>,
 }
 
 impl History {
@@ -28,14 +26,8 @@ impl History {
     }
 
     fn text(&self, scene: Scene<'_>) -> String {
-        if scene.past.is_empty() || self.turns == 0 {
-            return self.fill(&self.first, scene);
-        }
-        let text = self.fill(&self.later, scene);
-        match self.max_chars {
-            Some(limit) if text.chars().count() > limit => self.fill(&self.first, scene),
-            _ => text,
-        }
+        let has_past = !scene.past.is_empty() && self.turns > 0;
+        self.fill(if has_past { &self.later } else { &self.first }, scene)
     }
 
     fn fill(&self, wording: &Wording, scene: Scene<'_>) -> String {
@@ -77,7 +69,6 @@ mod tests {
                 .unwrap(),
             turns,
             actions: ActionList { separator: ",".into(), ..ActionList::default() },
-            max_chars: None,
         }
     }
 
@@ -110,13 +101,5 @@ mod tests {
     #[test]
     fn without_memory_every_turn_is_like_the_first() {
         assert_eq!(text(&form(0), 3), "see here");
-    }
-
-    #[test]
-    fn a_prompt_that_grows_too_long_leaves_the_history_out() {
-        let length = text(&form(2), 1).chars().count();
-        let limited = |max| History { max_chars: Some(max), ..form(2) };
-        assert_eq!(text(&limited(length), 1), text(&form(2), 1));
-        assert_eq!(text(&limited(length - 1), 1), "see here");
     }
 }

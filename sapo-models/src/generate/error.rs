@@ -5,36 +5,6 @@ use crate::codec::CodecError;
 /// Why no reply could be generated.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// A fresh prompt is too long.
-    #[error(
-        "slot {slot}: the prompt has {tokens} tokens, max_prompt_tokens is {limit}; shorten the \
-         history or the observations, or raise max_prompt_tokens"
-    )]
-    PromptTooLong {
-        /// The conversation.
-        slot: usize,
-        /// The prompt's length.
-        tokens: usize,
-        /// The configured limit.
-        limit: usize,
-    },
-    /// The stream could outgrow the model's positions.
-    #[error(
-        "slot {slot}: {stream} tokens of stream, {context} of context and a reply of up to {reply} \
-         exceed max_position_embeddings, {limit}; lower max_turns, max_prompt_tokens or max_new_tokens"
-    )]
-    ContextFull {
-        /// The conversation.
-        slot: usize,
-        /// Tokens already in the stream.
-        stream: usize,
-        /// Tokens to be appended before the reply.
-        context: usize,
-        /// `max_new_tokens`.
-        reply: usize,
-        /// The model's limit.
-        limit: usize,
-    },
     /// A prompt continues a stream that is not there.
     #[error(
         "slot {slot}: the prompt continues a stream, but none was begun; begin with a fresh prompt"

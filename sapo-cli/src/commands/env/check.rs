@@ -11,8 +11,8 @@ use sapo_envs::check::{Check, check_env};
 use sapo_envs::toy::{Corridor, CorridorTask, Echo, EchoTask};
 use serde::Serialize;
 
+use super::WorldName;
 use super::facts::Facts;
-use crate::cli::EnvName;
 use crate::commands::games::Games;
 use crate::output::{Format, print_result, talk};
 
@@ -28,7 +28,7 @@ const CORRIDOR_STEPS: usize = 50;
 pub(crate) struct CheckArgs {
     /// The world
     #[arg(value_enum, value_name = "NAME")]
-    name: EnvName,
+    name: WorldName,
     /// A folder with the world's data, or a pack; without it, generated tasks
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -67,9 +67,9 @@ impl From<Check> for Finding {
 /// Runs the command.
 pub(crate) fn run(args: CheckArgs, format: Format) -> Result<()> {
     let (facts, checks) = match args.name {
-        EnvName::Alfworld => check_alfworld(&args)?,
-        EnvName::Corridor => check_toy(&args, check_env(corridor, &corridors(), args.seed))?,
-        EnvName::Echo => check_toy(&args, check_env(Echo::new, &echoes(), args.seed))?,
+        WorldName::Alfworld => check_alfworld(&args)?,
+        WorldName::Corridor => check_toy(&args, check_env(corridor, &corridors(), args.seed))?,
+        WorldName::Echo => check_toy(&args, check_env(Echo::new, &echoes(), args.seed))?,
     };
     let failed = checks.iter().filter(|finding| !finding.passed).count();
     let report = Report { ok: failed == 0, facts, checks };

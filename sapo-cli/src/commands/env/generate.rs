@@ -66,7 +66,7 @@ impl From<SplitName> for Split {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Preset {
-    /// 6 to 10 receptacles, few objects, all kinds of tasks alike
+    /// 3 to 6 receptacles, few objects, all kinds of tasks alike
     Small,
     /// As the real games are
     Real,

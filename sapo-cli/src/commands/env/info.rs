@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use sapo_envs::alfworld::generator::GeneratorConfig;
 
+use super::WorldName;
 use super::facts::Facts;
-use crate::cli::EnvName;
 use crate::commands::games::Games;
 use crate::output::{Format, grouped, key_values, print_result};
 
@@ -22,7 +22,7 @@ const GENERATED: u64 = 32;
 pub(crate) struct InfoArgs {
     /// The world
     #[arg(value_enum, value_name = "NAME")]
-    name: EnvName,
+    name: WorldName,
     /// A folder with the world's data, or a pack; without it, generated tasks
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -31,11 +31,11 @@ pub(crate) struct InfoArgs {
 /// Runs the command.
 pub(crate) fn run(args: InfoArgs, format: Format) -> Result<()> {
     let facts = match args.name {
-        EnvName::Alfworld => {
+        WorldName::Alfworld => {
             let config = GeneratorConfig::small(0);
             Facts::of_games(&Games::open(args.data.as_deref(), &config, GENERATED)?)?
         }
-        toy @ (EnvName::Corridor | EnvName::Echo) => {
+        toy @ (WorldName::Corridor | WorldName::Echo) => {
             ensure!(args.data.is_none(), "{} has no data; leave --data out", toy.name());
             Facts::of_toy(toy.name())
         }

@@ -23,6 +23,8 @@ const SHOWN: [&str; 10] = [
     "episodes",
     "learning_rate",
 ];
+/// Those among them that only a new model heeds.
+const SHAPE: [&str; 2] = ["model.hidden", "model.layers"];
 
 /// What a run folder holds. It may be of a run under way, or of another version of this program.
 #[derive(Serialize)]
@@ -52,8 +54,8 @@ pub(super) fn read(folder: &Path) -> Result<Report> {
     Ok(Report {
         kind: "run",
         folder: folder.display().to_string(),
-        finished: summary.is_some()
-            && iterations_planned.is_none_or(|planned| iterations >= planned),
+        // As `RunFolder::is_finished` has it: the last evaluations belong to the run.
+        finished: number("interrupted") == Some(&Value::Bool(false)),
         iterations,
         iterations_planned,
         success_before: number("success_before").and_then(Value::as_f64),
@@ -70,7 +72,7 @@ fn config(path: &Path) -> Result<Value> {
     serde_json::to_value(table).with_context(context)
 }
 
-/// Nothing while the run is under way.
+/// Nothing while the run is under way; that of an interrupted run says so.
 fn summary(path: &Path) -> Result<Option<Value>> {
     if !path.exists() {
         return Ok(None);
@@ -98,7 +100,9 @@ pub(super) fn describe(report: &Report) -> String {
         ("success before", success(report.success_before)),
         ("success after", success(report.success_after)),
     ];
-    rows.extend(SHOWN.iter().filter_map(|key| Some((*key, setting(&report.config, key)?))));
+    let is_new = report.config["model"]["path"] == "new";
+    let keys = SHOWN.iter().filter(|key| is_new || !SHAPE.contains(key));
+    rows.extend(keys.filter_map(|key| Some((*key, setting(&report.config, key)?))));
     let mut text = key_values(rows);
     if let Some(metrics) = &report.last_metrics {
         let rows = metrics.iter().map(|(key, value)| (key.as_str(), shown(value)));

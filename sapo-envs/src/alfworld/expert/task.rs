@@ -1,5 +1,7 @@
 //! Reads what a task sentence asks for.
 
+use crate::alfworld::rules::TASK_MARK;
+
 /// What the agent must bring about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Goal {
@@ -59,11 +61,9 @@ impl Treatment {
     }
 }
 
-const MARK: &str = "Your task is to: ";
-
 /// The task sentence within an intro, without its full stop.
 pub(super) fn sentence(intro: &str) -> Option<&str> {
-    let (_, rest) = intro.split_once(MARK)?;
+    let (_, rest) = intro.split_once(TASK_MARK)?;
     let line = rest.lines().next()?;
     Some(line.trim().trim_end_matches('.'))
 }

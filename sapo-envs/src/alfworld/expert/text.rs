@@ -12,7 +12,7 @@ pub(super) enum Act<'a> {
     Other,
 }
 
-/// Takes an action apart, in the words of either rule set.
+/// Takes an action apart, in the words of any rule set.
 pub(super) fn read_action(action: &str) -> Act<'_> {
     let action = action.trim();
     let Some((verb, rest)) = action.split_once(' ') else { return Act::Other };
@@ -36,7 +36,7 @@ pub(super) fn read_action(action: &str) -> Act<'_> {
 pub(super) enum Fact<'a> {
     /// The agent went somewhere.
     Arrived,
-    /// The older rule set speaks: it names a place by number, or says "put".
+    /// An older rule set speaks: it names a place by number, or says "put".
     OldWording,
     /// A receptacle has a door, and it is shut.
     Closed(&'a str),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_of_both_rule_sets_are_taken_apart() {
+    fn actions_of_all_rule_sets_are_taken_apart() {
         assert_eq!(read_action("move mug 1 to desk 2"), Act::Put("mug 1", "desk 2"));
         assert_eq!(read_action("put mug 1 in/on desk 2"), Act::Put("mug 1", "desk 2"));
         assert_eq!(read_action("go to desk 2"), Act::GoTo("desk 2"));
