@@ -65,10 +65,11 @@ fn attention_in_stretches_is_attention() {
 #[test]
 fn its_gradients_are_those_of_attention() {
     let device = Device::flex().autodiff();
+    // Drawn once: tests that run side by side share the device's random state.
+    let ([queries], [keys, values], block) = inputs(&device);
     let gradients = |run: &dyn Fn(Tensor<5>, Tensor<4>, Tensor<4>, &Block) -> Tensor<5>| {
-        let ([queries], [keys, values], block) = inputs(&device);
-        let (queries, keys, values) =
-            (queries.require_grad(), keys.require_grad(), values.require_grad());
+        let queries = queries.clone().require_grad();
+        let (keys, values) = (keys.clone().require_grad(), values.clone().require_grad());
         let context = run(queries.clone(), keys.clone(), values.clone(), &block);
         let gradients = (context.clone() * context.sin()).sum().backward();
         let grad = |tensor: &Tensor<4>| tensor.grad(&gradients).unwrap();
