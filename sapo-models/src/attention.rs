@@ -2,7 +2,7 @@
 
 use burn::nn::Linear;
 use burn::prelude::*;
-use burn::tensor::activation::softmax;
+use sapo_kernels::masked_softmax;
 
 use crate::cache::LayerCache;
 use crate::config::ModelConfig;
@@ -14,6 +14,11 @@ use crate::wiring::Wiring;
 
 /// Stretches are not cut shorter than this.
 const SHORTEST_STRETCH: usize = 32;
+
+/// Scores that are held at a time, where stretches of queries are long enough to choose. Measured:
+/// shorter stretches compute less that is hidden, longer ones have less overhead.
+const SCORES: usize = 2 << 20;
+const SCORES_WITH_GRADIENT: usize = 1 << 19;
 
 /// What all layers share about a block of tokens.
 pub(crate) struct Block {
@@ -98,17 +103,11 @@ impl Attention {
 
         let queries = self.fold_groups(queries, block);
         let (keys, values) = (by_row(keys, block), by_row(values, block));
-        let context = match cache {
-            Some(cache) => {
-                let (keys, values) = cache.append(keys, values);
-                attend(queries, keys, values, block, Weighing::PLAIN)
-            }
-            None => {
-                let is_tracked = queries.is_tracked();
-                let weighing = if is_tracked { Weighing::WITH_GRADIENT } else { Weighing::PLAIN };
-                attend(queries, keys, values, block, weighing)
-            }
+        let (keys, values) = match cache {
+            Some(cache) => cache.append(keys, values),
+            None => (keys, values),
         };
+        let context = attend(queries, keys, values, block);
         self.o_proj.forward(self.unfold_groups(context, block))
     }
 
@@ -138,26 +137,12 @@ impl Attention {
     }
 }
 
-/// How `softmax(q k + bias) v` is computed.
-#[derive(Clone, Copy)]
-struct Weighing {
-    /// Scores that are held at a time, where stretches of queries are long enough to choose. Measured:
-    /// shorter stretches compute less that is hidden, longer ones have less overhead.
-    scores_at_a_time: usize,
-    weigh: fn(Tensor<4>, Tensor<4>, Tensor<4>, Tensor<5>) -> Tensor<4>,
-}
-
-impl Weighing {
-    const PLAIN: Weighing = Weighing { scores_at_a_time: 2 << 20, weigh: weigh_plainly };
-    const WITH_GRADIENT: Weighing =
-        Weighing { scores_at_a_time: 1 << 19, weigh: weigh_with_gradient };
-
-    /// How many queries to take at a time.
-    fn stretch(self, heads: usize, time: usize, columns: usize) -> usize {
-        let fits = self.scores_at_a_time / (heads * columns).max(1);
-        let stretches = time.div_ceil(fits.max(SHORTEST_STRETCH)).max(1);
-        time.div_ceil(stretches).max(1)
-    }
+/// How many queries to take at a time, where scores that are kept for a gradient should fit into a cache.
+fn stretch(heads: usize, time: usize, columns: usize, is_tracked: bool) -> usize {
+    let scores = if is_tracked { SCORES_WITH_GRADIENT } else { SCORES };
+    let fits = scores / (heads * columns).max(1);
+    let stretches = time.div_ceil(fits.max(SHORTEST_STRETCH)).max(1);
+    time.div_ceil(stretches).max(1)
 }
 
 /// Scaled queries against all keys, a stretch of queries at a time: what comes after a stretch is hidden
@@ -166,16 +151,22 @@ impl Weighing {
 /// # Shapes
 /// - queries and output: `[rows, groups, heads / groups, time, head_dim]`
 /// - keys and values: `[rows, groups, keys, head_dim]`
-fn attend(
+fn attend(queries: Tensor<5>, keys: Tensor<4>, values: Tensor<4>, block: &Block) -> Tensor<5> {
+    let [rows, groups, share, time, _] = queries.dims();
+    let columns = values.dims()[2];
+    let stretch = stretch(rows * groups * share, time, columns, queries.is_tracked());
+    attend_in_stretches(queries, keys, values, block, stretch)
+}
+
+fn attend_in_stretches(
     queries: Tensor<5>,
     keys: Tensor<4>,
     values: Tensor<4>,
     block: &Block,
-    weighing: Weighing,
+    stretch: usize,
 ) -> Tensor<5> {
     let [rows, groups, share, time, head_dim] = queries.dims();
     let columns = values.dims()[2];
-    let stretch = weighing.stretch(rows * groups * share, time, columns);
     let mut contexts = Vec::with_capacity(time.div_ceil(stretch));
     for start in (0..time).step_by(stretch) {
         let length = stretch.min(time - start);
@@ -184,7 +175,7 @@ fn attend(
         let queries = queries.reshape([rows, groups, share * length, head_dim]);
         let bias = block.bias.clone().narrow(3, start, length).narrow(4, 0, seen);
         let (keys, values) = (keys.clone().narrow(2, 0, seen), values.clone().narrow(2, 0, seen));
-        let context = (weighing.weigh)(queries, keys, values, bias);
+        let context = weigh(queries, keys, values, bias);
         contexts.push(context.reshape([rows, groups, share, length, head_dim]));
     }
     match contexts.len() {
@@ -193,33 +184,13 @@ fn attend(
     }
 }
 
-/// For forward passes without gradient.
-fn weigh_plainly(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, bias: Tensor<5>) -> Tensor<4> {
-    let scores = biased_scores(q, k, bias);
-    let [rows, groups, share, length, seen] = scores.dims();
-    softmax(scores, 4).reshape([rows, groups, share * length, seen]).matmul(v)
-}
-
-/// For passes with gradient: divided by the sum at the end, where the vectors are short, which
-/// saves passes over the scores, there and back.
-fn weigh_with_gradient(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, bias: Tensor<5>) -> Tensor<4> {
-    let scores = biased_scores(q, k, bias);
-    let [rows, groups, share, length, seen] = scores.dims();
-    let highest = scores.clone().detach().max_dim(4);
-    let weights = (scores - highest).exp().reshape([rows, groups, share * length, seen]);
-    let head_dim = v.dims()[3];
-    // A column of ones beside the values sums the weights in the same product.
-    let ones = Tensor::ones([rows, groups, seen, 1], (&v.device(), v.dtype()));
-    let sums = weights.matmul(Tensor::cat(vec![v, ones], 3));
-    sums.clone().narrow(3, 0, head_dim) / sums.narrow(3, head_dim, 1)
-}
-
-/// `[rows, groups, heads / groups, length, seen]`
-fn biased_scores(queries: Tensor<4>, keys: Tensor<4>, bias: Tensor<5>) -> Tensor<5> {
-    let [rows, groups, folded, _] = queries.dims();
+/// `softmax(q k + bias) v`. `[rows, groups, heads / groups * length, head_dim]`
+fn weigh(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, bias: Tensor<5>) -> Tensor<4> {
+    let [rows, groups, folded, _] = q.dims();
     let [_, _, _, length, seen] = bias.dims();
-    let scores = queries.matmul(keys.swap_dims(2, 3));
-    scores.reshape([rows, groups, folded / length, length, seen]) + bias
+    let scores = q.matmul(k.swap_dims(2, 3));
+    let scores = scores.reshape([rows, groups, folded / length, length, seen]);
+    masked_softmax(scores, bias).reshape([rows, groups, folded, seen]).matmul(v)
 }
 
 /// `[tokens, heads, head_dim]` to `[rows, heads, time, head_dim]`.

@@ -2,7 +2,7 @@
 
 use burn::nn::Linear;
 use burn::prelude::*;
-use burn::tensor::activation::silu;
+use sapo_kernels::swiglu;
 
 use crate::config::ModelConfig;
 use crate::error::ModelError;
@@ -40,7 +40,7 @@ impl Mlp {
     /// # Shapes
     /// - input and output: `[tokens, hidden]`
     pub(crate) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        let gate = silu(self.gate_proj.forward(input.clone()));
-        self.down_proj.forward(gate * self.up_proj.forward(input))
+        let gate = self.gate_proj.forward(input.clone());
+        self.down_proj.forward(swiglu(gate, self.up_proj.forward(input)))
     }
 }

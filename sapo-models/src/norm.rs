@@ -2,7 +2,7 @@
 
 use burn::module::Param;
 use burn::prelude::*;
-use burn::tensor::DType;
+use sapo_kernels::rms_norm;
 
 use crate::error::ModelError;
 use crate::source::{WeightSource, vector};
@@ -35,10 +35,6 @@ impl RmsNorm {
     /// # Shapes
     /// - input and output: `[.., width]`
     pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
-        let dtype = input.dtype();
-        let wide = input.cast(DType::F32);
-        let mean_square = wide.clone().square().mean_dim(D - 1);
-        let inverse = (mean_square + self.epsilon).sqrt().recip();
-        (wide * inverse).cast(dtype) * self.weight.val().unsqueeze()
+        rms_norm(input, self.weight.val(), self.epsilon)
     }
 }

@@ -1,4 +1,5 @@
 use burn::tensor::Distribution;
+use burn::tensor::activation::softmax;
 
 use super::*;
 use crate::rope::Rope;
@@ -45,20 +46,15 @@ fn assert_close<const D: usize>(what: &str, one: Tensor<D>, other: Tensor<D>) {
     assert!(difference < 2e-6, "{what} differ by {difference}");
 }
 
-fn in_stretches(weighing: Weighing) -> Weighing {
-    Weighing { scores_at_a_time: 1, ..weighing }
-}
-
 #[test]
 fn attention_in_stretches_is_attention() {
     let device = Device::flex().autodiff();
     let ([queries], [keys, values], block) = inputs(&device);
     let expected = plain(queries.clone(), keys.clone(), values.clone(), &block);
-    for weighing in [Weighing::PLAIN, Weighing::WITH_GRADIENT] {
-        for weighing in [weighing, in_stretches(weighing)] {
-            let found = attend(queries.clone(), keys.clone(), values.clone(), &block, weighing);
-            assert_close("contexts", found, expected.clone());
-        }
+    for stretch in [TIME, 32, 7, 1] {
+        let (queries, keys, values) = (queries.clone(), keys.clone(), values.clone());
+        let found = attend_in_stretches(queries, keys, values, &block, stretch);
+        assert_close("contexts", found, expected.clone());
     }
 }
 
@@ -75,8 +71,7 @@ fn its_gradients_are_those_of_attention() {
         let grad = |tensor: &Tensor<4>| tensor.grad(&gradients).unwrap();
         (queries.grad(&gradients).unwrap(), grad(&keys), grad(&values))
     };
-    let weighing = in_stretches(Weighing::WITH_GRADIENT);
-    let found = gradients(&|q, k, v, block| attend(q, k, v, block, weighing));
+    let found = gradients(&|q, k, v, block| attend_in_stretches(q, k, v, block, 32));
     let expected = gradients(&plain);
     let close = |what: &str, difference: f32| assert!(difference < 2e-5, "{what}: {difference}");
     close("queries", (found.0 - expected.0).abs().max().into_scalar::<f32>());
@@ -86,8 +81,13 @@ fn its_gradients_are_those_of_attention() {
 
 #[test]
 fn stretches_are_neither_too_short_nor_too_many() {
-    let weighing = Weighing { scores_at_a_time: 1000, ..Weighing::PLAIN };
-    assert_eq!(weighing.stretch(4, 300, 300), 30, "10 stretches of about the shortest length");
-    assert_eq!(weighing.stretch(1, 3, 300), 3, "all that fits at once");
-    assert_eq!(weighing.stretch(64, 1, 3000), 1, "a decoded token");
+    let heads = SCORES / 30_000;
+    assert_eq!(stretch(heads, 300, 300, false), 75, "four stretches, as 100 queries fit");
+    assert_eq!(
+        stretch(4 * heads, 300, 300, false),
+        30,
+        "ten stretches of about the shortest length"
+    );
+    assert_eq!(stretch(heads, 3, 300, true), 3, "all that fits at once");
+    assert_eq!(stretch(64, 1, 3000, false), 1, "a decoded token");
 }

@@ -1,0 +1,17 @@
+//! Operations that a decoder repeats in every layer, each as one pass over memory.
+//!
+//! On Burn's `flex` device in single precision they run as vectorised loops with gradients written by
+//! hand. On every other device and precision they are composed of Burn's own operations: the function of
+//! the same name in [`plain`], which is also what the tests compare with. Each can be dropped once Burn
+//! has it.
+
+mod flex;
+mod lanes;
+pub mod plain;
+mod rms_norm;
+mod softmax;
+mod swiglu;
+
+pub use self::rms_norm::rms_norm;
+pub use self::softmax::masked_softmax;
+pub use self::swiglu::swiglu;

@@ -1,0 +1,74 @@
+use burn::prelude::*;
+
+use crate::flex::{FlexTensor, Input, Inputs, Kernel, like, numbers};
+use crate::lanes::{sum_of, vectorized};
+use crate::plain;
+
+/// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension; the mean is taken in single precision
+/// (Zhang and Sennrich, arXiv 1910.07467).
+///
+/// # Shapes
+/// - input and output: `[.., width]`
+/// - weight: `[width]`
+pub fn rms_norm<const D: usize>(input: Tensor<D>, weight: Tensor<1>, epsilon: f64) -> Tensor<D> {
+    match Inputs::gather([Input::of(&input), Input::of(&weight)]) {
+        Some(inputs) => inputs.run(RmsNorm { epsilon: epsilon as f32 }),
+        None => plain::rms_norm(input, weight, epsilon),
+    }
+}
+
+#[derive(Clone, Debug)]
+struct RmsNorm {
+    epsilon: f32,
+}
+
+impl Kernel<2> for RmsNorm {
+    type Kept = [FlexTensor; 2];
+
+    fn forward(&self, [input, weight]: [FlexTensor; 2]) -> (FlexTensor, Self::Kept) {
+        let width = numbers(&weight).len();
+        let mut output = vec![0.0; numbers(&input).len()];
+        let rows = output.chunks_exact_mut(width).zip(numbers(&input).chunks_exact(width));
+        vectorized(|| {
+            for (output, input) in rows {
+                let inverse = self.inverse(input);
+                for ((output, &x), &w) in output.iter_mut().zip(input).zip(numbers(&weight)) {
+                    *output = x * inverse * w;
+                }
+            }
+        });
+        (like(&input, output), [input, weight])
+    }
+
+    /// With `r = 1 / sqrt(mean(x^2) + epsilon)` and `h = g w`:
+    /// `dx = r (h - x r^2 mean(h x))`, `dw = sum over rows of g x r`.
+    fn backward(&self, [input, weight]: Self::Kept, gradient: FlexTensor) -> [FlexTensor; 2] {
+        let weights = numbers(&weight);
+        let width = weights.len();
+        let mut of_weight = vec![0.0; width];
+        let mut of_input = vec![0.0; numbers(&input).len()];
+        let rows = of_input.chunks_exact_mut(width).zip(numbers(&input).chunks_exact(width));
+        vectorized(|| {
+            for ((output, input), gradient) in rows.zip(numbers(&gradient).chunks_exact(width)) {
+                let inverse = self.inverse(input);
+                for (index, output) in output.iter_mut().enumerate() {
+                    *output = gradient[index] * weights[index];
+                    of_weight[index] += gradient[index] * input[index] * inverse;
+                }
+                let along = sum_of(output, input, |h, x| h * x) / width as f32;
+                for (output, &x) in output.iter_mut().zip(input) {
+                    *output = inverse * (*output - x * inverse * inverse * along);
+                }
+            }
+        });
+        [like(&input, of_input), like(&weight, of_weight)]
+    }
+}
+
+impl RmsNorm {
+    #[inline(always)]
+    fn inverse(&self, row: &[f32]) -> f32 {
+        let mean_square = sum_of(row, row, |x, _| x * x) / row.len() as f32;
+        1.0 / (mean_square + self.epsilon).sqrt()
+    }
+}
