@@ -82,12 +82,9 @@ fn its_gradients_are_those_of_attention() {
 #[test]
 fn stretches_are_neither_too_short_nor_too_many() {
     let heads = SCORES / 30_000;
-    assert_eq!(stretch(heads, 300, 300, false), 75, "four stretches, as 100 queries fit");
-    assert_eq!(
-        stretch(4 * heads, 300, 300, false),
-        30,
-        "ten stretches of about the shortest length"
-    );
+    assert_eq!(stretch(heads, 300, 300, false), 100, "as 100 queries of 300 keys fit");
+    assert_eq!(stretch(heads, 270, 300, false), 90, "three of one length, not two and a short one");
+    assert_eq!(stretch(4 * heads, 300, 300, false), 30, "about the shortest length");
     assert_eq!(stretch(heads, 3, 300, true), 3, "all that fits at once");
     assert_eq!(stretch(64, 1, 3000, false), 1, "a decoded token");
 }
