@@ -10,7 +10,11 @@ use crate::plain;
 /// # Shapes
 /// - input and output: `[.., width]`
 /// - weight: `[width]`
+///
+/// # Panics
+/// If the widths differ.
 pub fn rms_norm<const D: usize>(input: Tensor<D>, weight: Tensor<1>, epsilon: f64) -> Tensor<D> {
+    assert_eq!(input.dims()[D - 1..], weight.dims(), "a weight for each number of a row");
     match Inputs::gather([Input::of(&input), Input::of(&weight)]) {
         Some(inputs) => inputs.run(RmsNorm { epsilon: epsilon as f32 }),
         None => plain::rms_norm(input, weight, epsilon),

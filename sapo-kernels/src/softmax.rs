@@ -12,6 +12,9 @@ use crate::plain;
 /// # Shapes
 /// - scores and output: `[rows, groups, heads / groups, time, keys]`
 /// - bias: `[rows, 1, 1, time, keys]`
+///
+/// # Panics
+/// If the shapes do not fit.
 pub fn masked_softmax(scores: Tensor<5>, bias: Tensor<5>) -> Tensor<5> {
     let [rows, _, _, time, keys] = scores.dims();
     assert_eq!(bias.dims(), [rows, 1, 1, time, keys], "a bias for each row, query and key");

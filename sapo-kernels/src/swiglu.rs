@@ -10,7 +10,11 @@ use crate::plain;
 ///
 /// # Shapes
 /// - gate, up and output: the same
+///
+/// # Panics
+/// If the shapes differ.
 pub fn swiglu<const D: usize>(gate: Tensor<D>, up: Tensor<D>) -> Tensor<D> {
+    assert_eq!(gate.dims(), up.dims(), "a gate for each number");
     match Inputs::gather([Input::of(&gate), Input::of(&up)]) {
         Some(inputs) => inputs.run(Swiglu),
         None => plain::swiglu(gate, up),

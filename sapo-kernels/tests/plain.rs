@@ -104,6 +104,25 @@ fn views_are_read_where_they_begin() {
 }
 
 #[test]
+fn nothing_in_nothing_out() {
+    for device in [device(), Device::flex()] {
+        let none = || Tensor::<2>::zeros([0, 7], &device);
+        assert_eq!(swiglu(none(), none()).dims(), [0, 7]);
+        assert_eq!(rms_norm(none(), Tensor::ones([7], &device), 1e-6).dims(), [0, 7]);
+        let scores = Tensor::zeros([0, 2, 1, 4, 7], &device);
+        let weights = masked_softmax(scores, Tensor::zeros([0, 1, 1, 4, 7], &device));
+        assert_eq!(weights.dims(), [0, 2, 1, 4, 7]);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a weight for each number of a row")]
+fn a_weight_of_another_width_is_refused() {
+    let device = Device::flex();
+    rms_norm(Tensor::<2>::ones([2, 6], &device), Tensor::ones([3], &device), 1e-6);
+}
+
+#[test]
 fn scores_that_are_used_elsewhere_are_left_alone() {
     for device in [device(), Device::flex()] {
         let scores = random([1, 1, 1, 3, 4], 1.0, &device);
