@@ -68,7 +68,7 @@ impl<const N: usize> Inputs<N> {
     pub(crate) fn run<K: Kernel<N>, const D: usize>(self, kernel: K) -> Tensor<D> {
         match self {
             Inputs::Plain(inputs) => {
-                let (output, _) = kernel.forward(inputs.map(|input| contiguous(input)));
+                let (output, _) = kernel.forward(inputs.map(contiguous));
                 Tensor::from_primitive::<Flex>(output)
             }
             Inputs::Tracked(inputs) => {
