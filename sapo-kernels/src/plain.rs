@@ -4,7 +4,7 @@ use burn::prelude::*;
 use burn::tensor::DType;
 use burn::tensor::activation::{silu, softmax};
 
-/// See [`swiglu`](crate::swiglu).
+/// See [`swiglu`](crate::swiglu()).
 pub fn swiglu<const D: usize>(gate: Tensor<D>, up: Tensor<D>) -> Tensor<D> {
     silu(gate) * up
 }
@@ -14,7 +14,7 @@ pub fn masked_softmax(scores: Tensor<5>, bias: Tensor<5>) -> Tensor<5> {
     softmax(scores + bias, 4)
 }
 
-/// See [`rms_norm`](crate::rms_norm).
+/// See [`rms_norm`](crate::rms_norm()).
 pub fn rms_norm<const D: usize>(input: Tensor<D>, weight: Tensor<1>, epsilon: f64) -> Tensor<D> {
     let dtype = input.dtype();
     let wide = input.cast(DType::F32);
