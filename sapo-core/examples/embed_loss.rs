@@ -92,7 +92,7 @@ fn evaluate(model: &Foreign, sapo: &Sapo, episodes: &[Episode]) -> Evaluation {
     Evaluation {
         log_probs: scores.log_probs,
         entropy: scores.entropy,
-        value_logits: value_tokens.difference(before),
+        value_logits: scores.value_logits,
         action_value_logits: value_tokens.difference(after),
     }
 }

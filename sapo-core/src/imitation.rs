@@ -120,8 +120,8 @@ fn cross_entropy<M: CausalLm>(
     let rows: Vec<&[u32]> = lessons.iter().map(|lesson| &lesson.tokens[..]).collect();
     let block = TokenBlock::new(&rows, device);
     let NextTokens { places, following, weights } = NextTokens::of(lessons, total);
-    let logits = block.logits(model, int_tensor(places, device));
-    let scores = softmax.score(logits, int_tensor(following, device));
+    let hidden = block.hidden(model, int_tensor(places, device));
+    let scores = model.score(hidden, int_tensor(following, device), softmax);
     -(scores.log_probs * float_tensor(weights, device)).sum()
 }
 

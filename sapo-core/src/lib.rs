@@ -119,4 +119,4 @@ pub use crate::objective::{
 };
 pub use crate::rollout::{Progress, Rollout, RolloutConfig, RolloutSummary, play};
 pub use crate::schedule::{Decay, KlController, Schedule};
-pub use crate::value::{ActionScores, ActionSoftmax, Readout, ReadoutKind, ValueTokens};
+pub use crate::value::{ActionSoftmax, LogitScores, Readout, ReadoutKind, ValueTokens};

@@ -2,6 +2,8 @@
 
 use burn::prelude::*;
 
+use crate::value::{ActionSoftmax, LogitScores};
+
 /// Where a block of tokens stands in its sequences.
 #[derive(Clone, Debug)]
 pub struct Placement {
@@ -39,6 +41,23 @@ pub trait CausalLm {
     /// - hidden: `[positions, hidden]`
     /// - output: `[positions, vocabulary]`
     fn logits(&self, hidden: Tensor<2>) -> Tensor<2>;
+
+    /// What an objective reads off the logits of hidden states, for one token a position.
+    ///
+    /// A model that need not hold all logits at once for that, or keep them for the gradient, does better
+    /// than this default.
+    ///
+    /// # Shapes
+    /// - hidden: `[positions, hidden]`
+    /// - tokens: `[positions]`; none of them a value token
+    fn score(
+        &self,
+        hidden: Tensor<2>,
+        tokens: Tensor<1, Int>,
+        softmax: &ActionSoftmax,
+    ) -> LogitScores {
+        softmax.score(self.logits(hidden), tokens)
+    }
 
     /// The number of rows of the logits.
     fn vocabulary(&self) -> usize;

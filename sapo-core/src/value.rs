@@ -150,13 +150,15 @@ pub struct ActionSoftmax {
     pub temperature: f32,
 }
 
-/// Log-probabilities and entropies of some positions.
+/// What an objective reads off the logits of some positions.
 #[derive(Clone, Debug)]
-pub struct ActionScores {
+pub struct LogitScores {
     /// `log pi` of the token given for each position, in nats. `[positions]`
     pub log_probs: Tensor<1>,
     /// The entropy of the distribution at each position, in nats. `[positions]`
     pub entropy: Tensor<1>,
+    /// `z[w+] - z[w-]` at each position; 0 without value tokens. `[positions]`
+    pub value_logits: Tensor<1>,
 }
 
 impl ActionSoftmax {
@@ -170,7 +172,11 @@ impl ActionSoftmax {
     /// # Shapes
     /// - logits: `[positions, vocabulary]`
     /// - tokens: `[positions]`; none of them a value token
-    pub fn score(&self, logits: Tensor<2>, tokens: Tensor<1, Int>) -> ActionScores {
+    pub fn score(&self, logits: Tensor<2>, tokens: Tensor<1, Int>) -> LogitScores {
+        let value_logits = match self.value_tokens {
+            Some(tokens) => tokens.difference(logits.clone()),
+            None => Tensor::zeros(tokens.shape(), &logits.device()),
+        };
         let logits = self.restrict(logits);
         // Shifting by a constant changes neither result, so no gradient is owed through the maximum.
         let shifted = logits.clone() - logits.detach().max_dim(1);
@@ -179,9 +185,10 @@ impl ActionSoftmax {
         let log_partition = partition.clone().log();
         let expected = (weights * shifted.clone()).sum_dim(1) / partition;
         let chosen = shifted.gather(1, tokens.unsqueeze_dim(1));
-        ActionScores {
+        LogitScores {
             log_probs: (chosen - log_partition.clone()).squeeze_dim(1),
             entropy: (log_partition - expected).squeeze_dim(1),
+            value_logits,
         }
     }
 

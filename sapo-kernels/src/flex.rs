@@ -19,10 +19,10 @@ pub(crate) trait Kernel<const N: usize>: Clone + std::fmt::Debug + Send + 'stati
     /// What the backward pass needs.
     type Kept: Clone + std::fmt::Debug + Send + 'static;
 
-    /// The result and what to keep. Inputs are contiguous.
-    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Kept);
+    /// The result and what to keep, if there may be a backward pass.
+    fn forward(&self, inputs: [FlexTensor; N], is_tracked: bool) -> (FlexTensor, Self::Kept);
 
-    /// The gradients of the inputs from that of the result, which is contiguous.
+    /// The gradients of the inputs from that of the result.
     fn backward(&self, kept: Self::Kept, gradient: FlexTensor) -> [FlexTensor; N];
 }
 
@@ -68,7 +68,7 @@ impl<const N: usize> Inputs<N> {
     pub(crate) fn run<K: Kernel<N>, const D: usize>(self, kernel: K) -> Tensor<D> {
         match self {
             Inputs::Plain(inputs) => {
-                let (output, _) = kernel.forward(inputs.map(contiguous));
+                let (output, _) = kernel.forward(inputs, false);
                 Tensor::from_primitive::<Flex>(output)
             }
             Inputs::Tracked(inputs) => {
@@ -76,10 +76,10 @@ impl<const N: usize> Inputs<N> {
                 let inputs = inputs.map(|input| {
                     let (primitive, guard) = input.into_parts();
                     guards.push(guard);
-                    contiguous(primitive)
+                    primitive
                 });
                 let Ok(guards) = guards.try_into() else { unreachable!("one guard an input") };
-                let (output, kept) = kernel.forward(inputs);
+                let (output, kept) = kernel.forward(inputs, true);
                 let prepared = Derived(kernel).prepare::<NoCheckpointing>(guards);
                 let output = match prepared.compute_bound().stateful() {
                     OpsKind::Tracked(prepared) => prepared.finish(kept, output),
@@ -105,7 +105,7 @@ impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Derived<K> {
         _checkpointer: &mut Checkpointer,
     ) {
         let gradient = gradients.consume::<Flex>(&ops.node);
-        let of_inputs = self.0.backward(ops.state, contiguous(gradient));
+        let of_inputs = self.0.backward(ops.state, gradient);
         for (parent, gradient) in ops.parents.into_iter().zip(of_inputs) {
             if let Some(parent) = parent {
                 gradients.register::<Flex>(parent.id, gradient);
@@ -114,7 +114,8 @@ impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Derived<K> {
     }
 }
 
-fn contiguous(tensor: FlexTensor) -> FlexTensor {
+/// The same tensor with its numbers in order.
+pub(crate) fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use pulp::Arch;
+use pulp::{Arch, WithSimd};
 
 /// Sums and maxima are kept in as many parts as the widest registers have lanes.
 const LANES: usize = 16;
@@ -13,7 +13,10 @@ const PARALLEL_FROM: usize = 1 << 16;
 static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
 /// Runs `work` compiled for the best instructions that the processor has.
-pub(crate) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
+///
+/// A closure is compiled so if the compiler inlines it, which a large one is not: that needs a type whose
+/// `with_simd` is always inlined.
+pub(crate) fn vectorized<W: WithSimd>(work: W) -> W::Output {
     ARCH.dispatch(work)
 }
 
@@ -73,6 +76,29 @@ pub(crate) fn sum_of(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f3
         sums[lane] += term(a, b);
     }
     sums.iter().sum()
+}
+
+/// The sums of `e^d` and of `d e^d` for `d = scale x - shift`.
+#[inline(always)]
+pub(crate) fn moments(values: &[f32], scale: f32, shift: f32) -> [f32; 2] {
+    let (mut totals, mut firsts) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+    let mut add = |lane: usize, value: f32| {
+        let distance = value * scale - shift;
+        let weight = exp(distance);
+        totals[lane] += weight;
+        firsts[lane] += weight * distance;
+    };
+    let blocks = values.chunks_exact(LANES);
+    let rest = blocks.remainder();
+    for block in blocks {
+        for (lane, &value) in block.iter().enumerate() {
+            add(lane, value);
+        }
+    }
+    for (lane, &value) in rest.iter().enumerate() {
+        add(lane, value);
+    }
+    [totals.iter().sum(), firsts.iter().sum()]
 }
 
 /// The largest number, NaNs left aside.

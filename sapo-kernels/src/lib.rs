@@ -6,12 +6,18 @@
 //! has it.
 
 mod flex;
+mod head;
 mod lanes;
 pub mod plain;
 mod rms_norm;
 mod softmax;
 mod swiglu;
+mod thin;
+mod weigh;
 
+pub use self::head::{HeadReads, HeadScores, head_scores};
 pub use self::rms_norm::rms_norm;
 pub use self::softmax::masked_softmax;
 pub use self::swiglu::swiglu;
+pub use self::thin::matmul;
+pub use self::weigh::softmax_numerators;

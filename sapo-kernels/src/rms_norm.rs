@@ -1,6 +1,6 @@
 use burn::prelude::*;
 
-use crate::flex::{FlexTensor, Input, Inputs, Kernel, like, numbers};
+use crate::flex::{FlexTensor, Input, Inputs, Kernel, contiguous, like, numbers};
 use crate::lanes::{sum_of, vectorized};
 use crate::plain;
 
@@ -29,7 +29,8 @@ struct RmsNorm {
 impl Kernel<2> for RmsNorm {
     type Kept = [FlexTensor; 2];
 
-    fn forward(&self, [input, weight]: [FlexTensor; 2]) -> (FlexTensor, Self::Kept) {
+    fn forward(&self, inputs: [FlexTensor; 2], _is_tracked: bool) -> (FlexTensor, Self::Kept) {
+        let [input, weight] = inputs.map(contiguous);
         let width = numbers(&weight).len();
         let mut output = vec![0.0; numbers(&input).len()];
         let rows = output.chunks_exact_mut(width).zip(numbers(&input).chunks_exact(width));
@@ -47,6 +48,7 @@ impl Kernel<2> for RmsNorm {
     /// With `r = 1 / sqrt(mean(x^2) + epsilon)` and `h = g w`:
     /// `dx = r (h - x r^2 mean(h x))`, `dw = sum over rows of g x r`.
     fn backward(&self, [input, weight]: Self::Kept, gradient: FlexTensor) -> [FlexTensor; 2] {
+        let gradient = contiguous(gradient);
         let weights = numbers(&weight);
         let width = weights.len();
         let mut of_weight = vec![0.0; width];

@@ -2,7 +2,7 @@ use burn::backend::TensorMetadata;
 use burn::prelude::*;
 use rayon::prelude::*;
 
-use crate::flex::{FlexTensor, Input, Inputs, Kernel, like, numbers};
+use crate::flex::{FlexTensor, Input, Inputs, Kernel, contiguous, like, numbers};
 use crate::lanes::{exp, max, rows_a_thread, sum_of, vectorized};
 use crate::plain;
 
@@ -40,14 +40,15 @@ impl MaskedSoftmax {
             Input::Plain(bias) => bias,
             Input::Tracked(bias) => bias.into_primitive(),
         };
-        MaskedSoftmax { bias: bias.to_contiguous() }
+        MaskedSoftmax { bias: contiguous(bias) }
     }
 }
 
 impl Kernel<1> for MaskedSoftmax {
     type Kept = FlexTensor;
 
-    fn forward(&self, [scores]: [FlexTensor; 1]) -> (FlexTensor, FlexTensor) {
+    fn forward(&self, [scores]: [FlexTensor; 1], _is_tracked: bool) -> (FlexTensor, FlexTensor) {
+        let scores = contiguous(scores);
         let [_, groups, share, time, keys] = scores.shape().dims();
         let bias = numbers(&self.bias);
         let heads = groups * share;
@@ -66,7 +67,7 @@ impl Kernel<1> for MaskedSoftmax {
         let row = |gradient: &mut [f32], index: usize| {
             backward(gradient, &weights[index * keys..(index + 1) * keys]);
         };
-        [in_place(gradient, keys, row)]
+        [in_place(contiguous(gradient), keys, row)]
     }
 }
 

@@ -1,7 +1,7 @@
 use burn::prelude::*;
 use rayon::prelude::*;
 
-use crate::flex::{FlexTensor, Input, Inputs, Kernel, like, numbers};
+use crate::flex::{FlexTensor, Input, Inputs, Kernel, contiguous, like, numbers};
 use crate::lanes::{rows_a_thread, sigmoid, vectorized};
 use crate::plain;
 
@@ -27,7 +27,8 @@ struct Swiglu;
 impl Kernel<2> for Swiglu {
     type Kept = [FlexTensor; 2];
 
-    fn forward(&self, [gate, up]: [FlexTensor; 2]) -> (FlexTensor, Self::Kept) {
+    fn forward(&self, inputs: [FlexTensor; 2], _is_tracked: bool) -> (FlexTensor, Self::Kept) {
+        let [gate, up] = inputs.map(contiguous);
         let mut output = vec![0.0; numbers(&gate).len()];
         let step = rows_a_thread(output.len(), 1);
         output
@@ -39,6 +40,7 @@ impl Kernel<2> for Swiglu {
     }
 
     fn backward(&self, [gate, up]: Self::Kept, gradient: FlexTensor) -> [FlexTensor; 2] {
+        let gradient = contiguous(gradient);
         let count = numbers(&gate).len();
         let (mut of_gate, mut of_up) = (vec![0.0; count], vec![0.0; count]);
         let step = rows_a_thread(count, 1);

@@ -9,7 +9,7 @@ use crate::config::ModelConfig;
 use crate::error::ModelError;
 use crate::norm::RmsNorm;
 use crate::rope::Rotation;
-use crate::source::{WeightSource, linear};
+use crate::source::{WeightSource, linear, project};
 use crate::wiring::Wiring;
 
 /// Stretches are not cut shorter than this.
@@ -95,11 +95,11 @@ impl Attention {
         cache: Option<&mut LayerCache>,
     ) -> Tensor<2> {
         let scale = 1.0 / (self.head_dim as f64).sqrt();
-        let queries = self.q_proj.forward(input.clone());
+        let queries = project(&self.q_proj, input.clone());
         let queries = block.rotation.apply(self.heads_of(queries, self.q_norm.as_ref())) * scale;
-        let keys = self.k_proj.forward(input.clone());
+        let keys = project(&self.k_proj, input.clone());
         let keys = block.rotation.apply(self.heads_of(keys, self.k_norm.as_ref()));
-        let values = self.heads_of(self.v_proj.forward(input), None);
+        let values = self.heads_of(project(&self.v_proj, input), None);
 
         let queries = self.fold_groups(queries, block);
         let (keys, values) = (by_row(keys, block), by_row(values, block));
@@ -108,7 +108,7 @@ impl Attention {
             None => (keys, values),
         };
         let context = attend(queries, keys, values, block);
-        self.o_proj.forward(self.unfold_groups(context, block))
+        project(&self.o_proj, self.unfold_groups(context, block))
     }
 
     /// `[tokens, heads * head_dim]` to `[tokens, heads, head_dim]`.

@@ -6,6 +6,8 @@ use burn::prelude::*;
 use burn::tensor::DType;
 use burn::tensor::module::embedding;
 use sapo_core::model::{CausalLm, Placement};
+use sapo_core::value::{ActionSoftmax, LogitScores};
+use sapo_kernels::{HeadReads, HeadScores, head_scores, matmul};
 
 use crate::attention::{Attention, Block};
 use crate::cache::{KvCache, LayerCache};
@@ -131,6 +133,14 @@ impl Decoder {
         states
     }
 
+    /// The matrix that turns hidden states into logits. `[vocabulary, hidden]`
+    fn head(&self) -> Tensor<2> {
+        match &self.lm_head {
+            Some(head) => head.weight.val().transpose(),
+            None => self.model.embed_tokens.weight.val(),
+        }
+    }
+
     /// Rows of the embedding.
     pub(crate) fn rows(&self) -> usize {
         self.model.embed_tokens.weight.dims()[0]
@@ -200,9 +210,24 @@ impl CausalLm for Decoder {
     }
 
     fn logits(&self, hidden: Tensor<2>) -> Tensor<2> {
-        match &self.lm_head {
-            Some(head) => head.forward(hidden),
-            None => hidden.matmul(self.model.embed_tokens.weight.val().transpose()),
+        matmul(hidden, self.head().transpose())
+    }
+
+    fn score(
+        &self,
+        hidden: Tensor<2>,
+        tokens: Tensor<1, Int>,
+        softmax: &ActionSoftmax,
+    ) -> LogitScores {
+        let reads = HeadReads {
+            temperature: softmax.temperature,
+            value_tokens: softmax.value_tokens.map(|tokens| [tokens.plus(), tokens.minus()]),
+        };
+        match head_scores(hidden.clone(), self.head(), tokens.clone(), reads) {
+            Some(HeadScores { log_probs, entropy, value_logits }) => {
+                LogitScores { log_probs, entropy, value_logits }
+            }
+            None => softmax.score(self.logits(hidden), tokens),
         }
     }
 

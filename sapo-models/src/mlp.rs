@@ -6,7 +6,7 @@ use sapo_kernels::swiglu;
 
 use crate::config::ModelConfig;
 use crate::error::ModelError;
-use crate::source::{WeightSource, linear};
+use crate::source::{WeightSource, linear, project};
 
 /// `down(silu(gate(x)) * up(x))`.
 #[derive(Module, Debug)]
@@ -40,7 +40,7 @@ impl Mlp {
     /// # Shapes
     /// - input and output: `[tokens, hidden]`
     pub(crate) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        let gate = self.gate_proj.forward(input.clone());
-        self.down_proj.forward(swiglu(gate, self.up_proj.forward(input)))
+        let gate = project(&self.gate_proj, input.clone());
+        project(&self.down_proj, swiglu(gate, project(&self.up_proj, input)))
     }
 }

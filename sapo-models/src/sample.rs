@@ -3,6 +3,7 @@
 use rand::RngExt;
 use rand_chacha::ChaCha12Rng;
 use sapo_core::value::ValueTokens;
+use sapo_kernels::softmax_numerators;
 
 /// How tokens are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +52,7 @@ impl Sampling {
             return self.likeliest(logits);
         }
         match (self.top_k, self.top_p) {
-            (None, None) => draw_from(|| self.candidates(logits), random),
+            (None, None) => self.draw_from_all(logits, random),
             (top_k, top_p) => {
                 let mut kept: Vec<Candidate> = self.candidates(logits).collect();
                 if let Some(count) = top_k {
@@ -63,6 +64,24 @@ impl Sampling {
                 draw_from(|| kept.iter().copied(), random)
             }
         }
+    }
+
+    /// As [`draw_from`] all candidates, a vector of them at a time: vocabularies are large.
+    fn draw_from_all(&self, logits: &[f32], random: &mut ChaCha12Rng) -> Result<Drawn, NotFinite> {
+        let mut weights = logits.to_vec();
+        for token in self.value_tokens.iter().flat_map(|tokens| [tokens.plus(), tokens.minus()]) {
+            weights[token as usize] = f32::NEG_INFINITY;
+        }
+        let highest = softmax_numerators(&mut weights, 1.0 / self.temperature);
+        let sums: Vec<f64> = weights.chunks(BLOCK).map(sum).collect();
+        let total: f64 = sums.iter().sum();
+        if !total.is_finite() || !highest.is_finite() {
+            return Err(NotFinite);
+        }
+        let token = find(&weights, &sums, random.random::<f64>() * total).ok_or(NotFinite)?;
+        let distance = f64::from(logits[token]) - f64::from(highest);
+        let log_prob = distance / f64::from(self.temperature) - total.ln();
+        Ok(Drawn { token: token as u32, log_prob: log_prob as f32 })
     }
 
     fn candidates(&self, logits: &[f32]) -> impl Iterator<Item = Candidate> {
@@ -86,6 +105,39 @@ impl Sampling {
             }
         }
         best.map(|(token, _)| Drawn { token, log_prob: 0.0 }).ok_or(NotFinite)
+    }
+}
+
+/// Sums are kept for so many weights at a time.
+const BLOCK: usize = 256;
+
+/// The sum of a block, in an order that leaves the compiler room for vectors.
+fn sum(block: &[f32]) -> f64 {
+    let mut lanes = [0.0_f64; 8];
+    for (place, &weight) in block.iter().enumerate() {
+        lanes[place % 8] += f64::from(weight);
+    }
+    lanes.iter().sum()
+}
+
+/// Where the running sum of the weights exceeds `left`. Rounding may leave a little at the end: then the
+/// last weight above 0 is meant.
+fn find(weights: &[f32], sums: &[f64], mut left: f64) -> Option<usize> {
+    let mut start = 0;
+    for &sum in sums {
+        if left < sum {
+            break;
+        }
+        left -= sum;
+        start += BLOCK;
+    }
+    let reached = weights.iter().skip(start).position(|&weight| {
+        left -= f64::from(weight);
+        left < 0.0
+    });
+    match reached {
+        Some(offset) => Some(start + offset),
+        None => weights.iter().rposition(|&weight| weight > 0.0),
     }
 }
 

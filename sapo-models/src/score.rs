@@ -52,28 +52,32 @@ pub fn score_streams(
     let hidden = decoder.hidden(ids, &placement, None);
     let score = |(row, stream): (usize, &&[u32])| {
         let hidden = hidden.clone().narrow(0, row, 1).narrow(1, 0, stream.len()).squeeze_dim(0);
-        score_one(decoder.logits(hidden), stream, softmax, readout)
+        score_one(decoder, hidden, stream, softmax, readout)
     };
     streams.iter().enumerate().map(score).collect()
 }
 
 fn score_one(
-    logits: Tensor<2>,
+    decoder: &Decoder,
+    hidden: Tensor<2>,
     stream: &[u32],
     softmax: &ActionSoftmax,
     readout: Readout,
 ) -> StreamScores {
     let floats = |tensor: Tensor<1>| tensor.to_data().iter::<f32>().collect::<Vec<_>>();
-    let values = match softmax.value_tokens {
-        Some(tokens) => floats(readout.read(tokens.difference(logits.clone()))),
-        None => vec![0.0; stream.len()],
+    // Nothing follows the last token: any token does, and its score is dropped.
+    let following: Vec<i32> =
+        stream[1..].iter().chain(&stream[..1]).map(|&token| token as i32).collect();
+    let following = Tensor::from_data(TensorData::new(following, [stream.len()]), &hidden.device());
+    let scores = decoder.score(hidden, following, softmax);
+    let but_last = |tensor: Tensor<1>| {
+        let mut numbers = floats(tensor);
+        numbers.pop();
+        numbers
     };
-    let next = stream.len() - 1;
-    if next == 0 {
-        return StreamScores { log_probs: vec![], entropies: vec![], values };
+    StreamScores {
+        log_probs: but_last(scores.log_probs),
+        entropies: but_last(scores.entropy),
+        values: floats(readout.read(scores.value_logits)),
     }
-    let targets: Vec<i32> = stream[1..].iter().map(|&token| token as i32).collect();
-    let targets = Tensor::from_data(TensorData::new(targets, [next]), &logits.device());
-    let scores = softmax.score(logits.narrow(0, 0, next), targets);
-    StreamScores { log_probs: floats(scores.log_probs), entropies: floats(scores.entropy), values }
 }

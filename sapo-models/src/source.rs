@@ -1,8 +1,9 @@
-//! [`WeightSource`]: where a decoder's numbers come from when it is put together.
+//! [`WeightSource`]: where a decoder's numbers come from when it is put together, and its projections.
 
 use burn::module::Param;
 use burn::nn::Linear;
 use burn::prelude::*;
+use sapo_kernels::matmul;
 
 use crate::error::ModelError;
 
@@ -51,6 +52,19 @@ pub(crate) fn linear(
         false => None,
     };
     Ok(Linear { weight: Param::from_tensor(weight), bias })
+}
+
+/// What `layer` makes of `input`.
+///
+/// # Shapes
+/// - input: `[tokens, input]`
+/// - output: `[tokens, output]`
+pub(crate) fn project(layer: &Linear, input: Tensor<2>) -> Tensor<2> {
+    let output = matmul(input, layer.weight.val());
+    match &layer.bias {
+        Some(bias) => output + bias.val().unsqueeze(),
+        None => output,
+    }
 }
 
 /// The transpose of a matrix of `rows` x `columns` that is stored row by row.

@@ -47,15 +47,16 @@ impl TokenBlock {
         TokenBlock { tokens, placement: Placement { positions, hidden } }
     }
 
-    /// The logits of `model` at `places` alone: indices into the block's tokens, row after row.
+    /// The final hidden states of `model` at `places` alone: indices into the block's tokens, row after
+    /// row.
     ///
     /// # Shapes
     /// - places: `[places]`
-    /// - output: `[places, vocabulary]`
-    pub fn logits<M: CausalLm>(&self, model: &M, places: Tensor<1, Int>) -> Tensor<2> {
+    /// - output: `[places, hidden]`
+    pub fn hidden<M: CausalLm>(&self, model: &M, places: Tensor<1, Int>) -> Tensor<2> {
         let hidden = model.hidden(self.tokens.clone(), &self.placement, None);
         let [rows, time, width] = hidden.dims();
-        model.logits(hidden.reshape([rows * time, width]).select(0, places))
+        hidden.reshape([rows * time, width]).select(0, places)
     }
 }
 

@@ -57,17 +57,13 @@ impl MicroBatch {
 
     /// Runs `model` over the streams and reads off what the loss needs.
     pub fn evaluate<M: CausalLm>(&self, model: &M, softmax: &ActionSoftmax) -> Evaluation {
-        let logits = self.block.logits(model, self.places.clone());
-        let reads = match softmax.value_tokens {
-            Some(tokens) => tokens.difference(logits.clone()),
-            None => Tensor::zeros(self.places.shape(), &logits.device()),
-        };
-        let scores = softmax.score(logits, self.following.clone());
+        let hidden = self.block.hidden(model, self.places.clone());
+        let scores = model.score(hidden, self.following.clone(), softmax);
         Evaluation {
             log_probs: scores.log_probs.select(0, self.responses.clone()),
             entropy: scores.entropy.select(0, self.responses.clone()),
-            value_logits: reads.clone().select(0, self.contexts.clone()),
-            action_value_logits: reads.select(0, self.ends.clone()),
+            value_logits: scores.value_logits.clone().select(0, self.contexts.clone()),
+            action_value_logits: scores.value_logits.select(0, self.ends.clone()),
         }
     }
 }

@@ -11,7 +11,7 @@ fn reserved() -> ActionSoftmax {
     ActionSoftmax { value_tokens: Some(ValueTokens { plus: 3, minus: 4 }), temperature: 1.0 }
 }
 
-fn score(softmax: ActionSoftmax, logits: Tensor<1>, token: i32) -> ActionScores {
+fn score(softmax: ActionSoftmax, logits: Tensor<1>, token: i32) -> LogitScores {
     let tokens = Tensor::from_data([token], &logits.device());
     softmax.score(logits.unsqueeze(), tokens)
 }
