@@ -5,7 +5,9 @@ mod load;
 
 use std::path::PathBuf;
 
+use burn::tensor::FloatDType;
 use clap::ValueEnum;
+use sapo_core::Checkpointing;
 use sapo_core::advantage::Discount;
 use sapo_core::algorithm::{Normalization, Truncation};
 use sapo_core::objective::{KlEstimator, RatioClip};
@@ -91,6 +93,9 @@ pub(crate) struct ModelSection {
     pub(crate) path: PathBuf,
     /// How weights are written.
     pub(crate) dtype: Dtype,
+    /// What is computed in, while playing and learning. With `bf16` the optimizer keeps a copy of the
+    /// weights in `f32`.
+    pub(crate) precision: Dtype,
     /// Width of a new model.
     pub(crate) hidden: usize,
     /// Layers of a new model.
@@ -112,6 +117,7 @@ impl Default for ModelSection {
         ModelSection {
             path: "builtin".into(),
             dtype: Dtype::F32,
+            precision: Dtype::F32,
             hidden: 128,
             layers: 4,
             heads: 4,
@@ -135,7 +141,7 @@ impl ModelSection {
     }
 }
 
-/// Types that weights are written in.
+/// Types of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Dtype {
@@ -143,6 +149,16 @@ pub(crate) enum Dtype {
     F32,
     /// 16 bits with the range of 32.
     Bf16,
+}
+
+impl Dtype {
+    /// As Burn names it.
+    pub(crate) fn float(self) -> FloatDType {
+        match self {
+            Dtype::F32 => FloatDType::F32,
+            Dtype::Bf16 => FloatDType::BF16,
+        }
+    }
 }
 
 /// Which world is played, and how.
@@ -302,8 +318,10 @@ pub(crate) struct SapoSection {
     pub(crate) value_clip: f32,
     /// `eps_Q`.
     pub(crate) action_value_clip: f32,
-    /// `beta`.
+    /// `beta`; with 0 there is no reference policy in memory.
     pub(crate) kl_coefficient: f32,
+    /// What the reference policy is kept and computed in.
+    pub(crate) reference_precision: Dtype,
     /// How the divergence from the reference is estimated.
     pub(crate) kl_estimator: KlEstimator,
     /// `c_H`.
@@ -326,6 +344,7 @@ impl Default for SapoSection {
             value_clip: 0.5,
             action_value_clip: 0.5,
             kl_coefficient: 0.0,
+            reference_precision: Dtype::F32,
             kl_estimator: KlEstimator::K3,
             entropy_coefficient: 0.001,
         }
@@ -350,6 +369,10 @@ pub(crate) struct OptimizerSection {
     pub(crate) mini_batch_turns: usize,
     /// Tokens on the device at once, padding included.
     pub(crate) micro_batch_tokens: usize,
+    /// Whether old log-probabilities and values are computed again before an update.
+    pub(crate) recompute_old: bool,
+    /// Which activations are kept for the backward pass: all, or what goes into each layer.
+    pub(crate) checkpointing: Checkpointing,
     /// Iterations over which the learning rate rises.
     pub(crate) warmup_iterations: f64,
     /// What the learning rate does afterwards.
@@ -370,6 +393,8 @@ impl Default for OptimizerSection {
             mini_batches: 4,
             mini_batch_turns: 256,
             micro_batch_tokens: 1024,
+            recompute_old: false,
+            checkpointing: Checkpointing::None,
             warmup_iterations: 5.0,
             decay: Decay::Linear,
             target_kl: 0.0,

@@ -9,14 +9,16 @@ use burn::prelude::*;
 use sapo_core::algorithm::Sapo;
 use sapo_core::env::Dialogue;
 use sapo_core::learner::{Learner, LearnerConfig, MiniBatches};
+use sapo_core::precision::cast;
 use sapo_core::rollout::{self, RolloutConfig};
 use sapo_core::schedule::{KlController, Schedule};
 use sapo_core::{algorithm::Truncation, seed};
+use sapo_kernels::AdamW;
 use sapo_models::Decoder;
 use serde::Serialize;
 
 use crate::agent::{Agent, device, readout};
-use crate::config::{Dtype, RunConfig};
+use crate::config::{Dtype, OptimizerSection, RunConfig};
 use crate::evaluation::{Evaluation, Settings, evaluate};
 use crate::interrupt::Interrupt;
 use crate::metrics::Line;
@@ -96,7 +98,7 @@ impl Trainer {
         // Unrounded: it is the reference policy of a run that is resumed.
         agent.save(&decoder, &folder.start_model(), Dtype::F32)?;
         let (sapo, reference) = method(&config, &agent, &decoder);
-        let learner = Learner::new(decoder, learner_config(&config));
+        let learner = learner(decoder, &config);
         let state = RunState { rate_scale: 1.0, ..RunState::default() };
         folder.save_checkpoint(&learner, &state)?;
         Ok(Some(Trainer {
@@ -134,7 +136,7 @@ impl Trainer {
         let wanted = readout(&config.sapo);
         let (agent, decoder) = Agent::from_folder(&start, &config.model, Some(wanted), &device)?;
         let (sapo, reference) = method(&config, &agent, &decoder);
-        let mut learner = Learner::new(decoder, learner_config(&config)).load(&checkpoint)?;
+        let mut learner = learner(decoder, &config).load(&checkpoint)?;
         learner.set_rate_scale(state.rate_scale);
         folder.rewind_metrics(state.iteration)?;
         folder.remove_summary()?;
@@ -182,7 +184,7 @@ impl Trainer {
         }
         self.folder.save_checkpoint(&self.learner, &self.state)?;
         let dtype = self.config.model.dtype;
-        self.agent.save(self.learner.model(), &self.folder.model(), dtype)?;
+        self.agent.save(self.learner.masters(), &self.folder.model(), dtype)?;
         let is_whole = self.state.iteration >= self.config.iterations;
         let evaluations = if is_whole { self.final_evaluations()? } else { BTreeMap::new() };
         self.state.seconds = self.seconds();
@@ -345,7 +347,8 @@ impl Trainer {
 /// The method, and the frozen policy that it stays close to where it wants one.
 fn method(config: &RunConfig, agent: &Agent, start: &Decoder) -> (Sapo, Option<Decoder>) {
     let sapo = agent.sapo(&config.sapo, config.rollout.temperature);
-    let reference = (sapo.objective.kl_coefficient != 0.0).then(|| start.valid());
+    let precision = config.sapo.reference_precision.float();
+    let reference = (sapo.objective.kl_coefficient != 0.0).then(|| cast(start.valid(), precision));
     (sapo, reference)
 }
 
@@ -371,7 +374,7 @@ fn warm_up(
     if steps == 0 {
         return Ok(decoder);
     }
-    let mut learner = Learner::new(decoder, learner_config(config));
+    let mut learner = learner(decoder, config);
     let clock = Instant::now();
     let bar = progress_bar(steps as u64, "imitating the expert");
     warm_start::imitate(config, agent, &mut learner, |step, report| {
@@ -390,6 +393,13 @@ fn warm_up(
     })?;
     bar.finish_and_clear();
     Ok(learner.into_model())
+}
+
+fn learner(decoder: Decoder, config: &RunConfig) -> Learner<Decoder> {
+    let OptimizerSection { beta_1, beta_2, epsilon, weight_decay, .. } = config.optimizer;
+    let optimizer = AdamW { beta_1, beta_2, epsilon, weight_decay };
+    let decoder = cast(decoder, config.model.precision.float());
+    Learner::new(decoder, learner_config(config)).with_optimizer(optimizer)
 }
 
 fn learner_config(config: &RunConfig) -> LearnerConfig {
@@ -413,6 +423,8 @@ fn learner_config(config: &RunConfig) -> LearnerConfig {
         },
         workers: config.workers,
         micro_batch_tokens: section.micro_batch_tokens,
+        recompute_old: section.recompute_old,
+        checkpointing: section.checkpointing,
         kl_controller: (section.target_kl > 0.0).then(|| KlController::new(section.target_kl)),
         seed: config.seed,
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::batch::{TokenBlock, float_tensor, group_by_length, int_tensor};
 use crate::learner::{Learner, device_of};
 use crate::model::CausalLm;
+use crate::pass::Pass;
 use crate::value::ActionSoftmax;
 
 /// A stream to learn from.
@@ -54,10 +55,13 @@ impl<M: CausalLm + Module> Learner<M> {
             .into_iter()
             .filter(|group| group.iter().any(|&index| lessons[index].weight() > 0.0))
             .collect();
-        let (gradients, losses) = self.sum_gradients(groups, |model, group| {
+        let checkpointing = self.checkpointing();
+        let (gradients, losses) = self.sum_gradients(groups, |model, group, sum| {
             let group: Vec<&Lesson> = group.iter().map(|&index| lessons[index]).collect();
-            let loss = cross_entropy(model, softmax, &group, total, &device);
-            (loss.clone(), loss.detach())
+            let mut pass = Pass::new(model, checkpointing);
+            let loss = cross_entropy(&mut pass, softmax, &group, total, &device);
+            pass.backward(loss.clone(), sum);
+            loss.detach()
         });
         let loss = Tensor::cat(losses, 0).sum().into_scalar::<f32>();
         let gradient_norm = self.descend(gradients, rate);
@@ -110,8 +114,8 @@ impl NextTokens {
 }
 
 /// The share of `lessons` in the weighted mean cross-entropy. `[1]`
-fn cross_entropy<M: CausalLm>(
-    model: &M,
+fn cross_entropy<M: CausalLm + Module>(
+    pass: &mut Pass<'_, M>,
     softmax: &ActionSoftmax,
     lessons: &[&Lesson],
     total: f32,
@@ -120,8 +124,8 @@ fn cross_entropy<M: CausalLm>(
     let rows: Vec<&[u32]> = lessons.iter().map(|lesson| &lesson.tokens[..]).collect();
     let block = TokenBlock::new(&rows, device);
     let NextTokens { places, following, weights } = NextTokens::of(lessons, total);
-    let hidden = block.hidden(model, int_tensor(places, device));
-    let scores = model.score(hidden, int_tensor(following, device), softmax);
+    let hidden = pass.hidden(&block, int_tensor(places, device));
+    let scores = pass.model().score(hidden, int_tensor(following, device), softmax);
     -(scores.log_probs * float_tensor(weights, device)).sum()
 }
 

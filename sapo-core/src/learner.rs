@@ -3,13 +3,16 @@
 mod checkpoint;
 mod mini_batches;
 mod report;
+mod scoring;
 
 use burn::module::Module;
 use burn::optim::{AdamWConfig, GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::prelude::*;
+use burn::tensor::FloatDType;
 
 pub use self::mini_batches::MiniBatches;
-pub use self::report::UpdateReport;
+use self::report::timed;
+pub use self::report::{UpdateCosts, UpdateReport};
 use crate::algorithm::Algorithm;
 use crate::batch::{MicroBatch, StepTotals, TrainStream, group_by_length};
 use crate::episode::Episode;
@@ -18,6 +21,8 @@ use crate::gradient::clip_global_norm;
 use crate::model::CausalLm;
 use crate::objective::LossStatistics;
 use crate::parallel;
+use crate::pass::{Checkpointing, Pass};
+use crate::precision::{cast, half_precision};
 use crate::schedule::{KlController, Schedule};
 use crate::seed;
 
@@ -42,6 +47,11 @@ pub struct LearnerConfig {
     pub mini_batches: MiniBatches,
     /// How many tokens, padding included, a micro-batch holds.
     pub micro_batch_tokens: usize,
+    /// Whether old log-probabilities and values are computed again before an update, for an actor whose
+    /// numbers differ from the model's. Otherwise they are those of the actor.
+    pub recompute_old: bool,
+    /// Which activations are kept for the backward pass.
+    pub checkpointing: Checkpointing,
     /// How many micro-batches are on the way at once, each on a thread of its own. More than 1 is for
     /// processors; it changes results by rounding alone.
     pub workers: usize,
@@ -56,8 +66,17 @@ pub struct LearnerConfig {
 #[derive(Debug)]
 pub struct Learner<M> {
     model: M,
+    /// The weights in single precision, where the model's are in half.
+    masters: Option<Masters<M>>,
     optimizer: Optimizer,
     config: LearnerConfig,
+}
+
+#[derive(Debug)]
+struct Masters<M> {
+    model: M,
+    /// The precision of the model that learns.
+    half: FloatDType,
 }
 
 struct Optimizer(ModuleOptimizer);
@@ -70,6 +89,9 @@ impl std::fmt::Debug for Optimizer {
 
 impl<M: CausalLm + Module> Learner<M> {
     /// Puts `model`, whose parameters are on a device with autodiff, into training.
+    ///
+    /// Of weights in half precision the optimizer changes a copy in single precision: most of its changes
+    /// would be lost in rounding.
     pub fn new(model: M, config: LearnerConfig) -> Self {
         let optimizer = AdamWConfig::new()
             .with_beta_1(config.beta_1)
@@ -77,7 +99,15 @@ impl<M: CausalLm + Module> Learner<M> {
             .with_epsilon(config.epsilon)
             .with_weight_decay(config.weight_decay)
             .init();
-        Learner { model, optimizer: Optimizer(optimizer), config }
+        let masters = half_precision(&model)
+            .map(|half| Masters { model: cast(model.clone(), FloatDType::F32), half });
+        Learner { model, masters, optimizer: Optimizer(optimizer), config }
+    }
+
+    /// Steps by `optimizer` instead of Burn's AdamW; settings of AdamW then count for nothing.
+    #[must_use]
+    pub fn with_optimizer(self, optimizer: impl burn::optim::Optimizer) -> Self {
+        Learner { optimizer: Optimizer(optimizer.into()), ..self }
     }
 
     /// The model as it is now.
@@ -85,9 +115,14 @@ impl<M: CausalLm + Module> Learner<M> {
         &self.model
     }
 
-    /// Gives the model back.
+    /// The model with all that it has learned, in single precision: what to write to a file.
+    pub fn masters(&self) -> &M {
+        self.masters.as_ref().map_or(&self.model, |masters| &masters.model)
+    }
+
+    /// Gives back the model with all that it has learned.
     pub fn into_model(self) -> M {
-        self.model
+        self.masters.map_or(self.model, |masters| masters.model)
     }
 
     /// What the scheduled learning rate is multiplied by now.
@@ -117,14 +152,8 @@ impl<M: CausalLm + Module> Learner<M> {
         reference: Option<&M>,
         iteration: usize,
     ) -> Result<UpdateReport, Error> {
-        let targets = algorithm.targets(episodes);
-        let mut streams = TrainStream::collect(episodes, &targets)?;
-        self.check(&streams)?;
-        if algorithm.needs_reference() {
-            let reference = reference.ok_or(Error::NoReference)?;
-            self.score_reference(algorithm, reference, &mut streams);
-        }
-        let mut report = UpdateReport { targets: targets.summary, ..UpdateReport::default() };
+        let mut report = UpdateReport::default();
+        let streams = self.prepare(algorithm, episodes, reference, &mut report)?;
         let steps = self.plan(&streams, iteration);
         for (index, step) in steps.iter().enumerate() {
             let chosen: Vec<&TrainStream> = step.iter().map(|&stream| &streams[stream]).collect();
@@ -142,6 +171,39 @@ impl<M: CausalLm + Module> Learner<M> {
             _ => {}
         }
         Ok(report)
+    }
+
+    /// The streams of `episodes` with all that the loss compares with.
+    fn prepare<A: Algorithm>(
+        &self,
+        algorithm: &A,
+        episodes: &[Episode],
+        reference: Option<&M>,
+        report: &mut UpdateReport,
+    ) -> Result<Vec<TrainStream>, Error> {
+        let costs = &mut report.costs;
+        let mut targets = timed(&mut costs.targets_seconds, || algorithm.targets(episodes));
+        let mut streams = TrainStream::collect(episodes, &targets)?;
+        self.check(&streams)?;
+        let groups = self.micro_batches(streams.iter());
+        if self.config.recompute_old {
+            costs.add_passes(&groups, |index| &streams[index]);
+            let (episodes, deviation) = timed(&mut costs.old_log_probs_seconds, || {
+                self.rescore(algorithm, episodes, &streams)
+            });
+            report.sampler_deviation = Some(deviation);
+            targets = timed(&mut costs.targets_seconds, || algorithm.targets(&episodes));
+            streams = TrainStream::collect(&episodes, &targets)?;
+        }
+        report.targets = targets.summary;
+        if algorithm.needs_reference() {
+            let reference = reference.ok_or(Error::NoReference)?;
+            costs.add_passes(&groups, |index| &streams[index]);
+            timed(&mut costs.reference_seconds, || {
+                self.score_reference(algorithm, reference, &mut streams);
+            });
+        }
+        Ok(streams)
     }
 
     fn check(&self, streams: &[TrainStream]) -> Result<(), Error> {
@@ -174,9 +236,13 @@ impl<M: CausalLm + Module> Learner<M> {
         progress: f64,
         report: &mut UpdateReport,
     ) {
-        let (gradients, statistics) = self.gradients(algorithm, streams);
+        let mut costs = report.costs;
+        costs.add_passes(&self.micro_batches(streams.iter().copied()), |index| streams[index]);
+        let (gradients, statistics) =
+            timed(&mut costs.gradients_seconds, || self.gradients(algorithm, streams));
         let rate = self.config.schedule.rate(progress) * self.rate_scale();
-        let norm = self.descend(gradients, rate);
+        let norm = timed(&mut costs.optimizer_seconds, || self.descend(gradients, rate));
+        report.costs = costs;
         if report.steps + report.skipped_steps == 0 {
             report.first_step_log_ratio = statistics.largest_log_ratio;
         }
@@ -192,9 +258,20 @@ impl<M: CausalLm + Module> Learner<M> {
     pub(crate) fn descend(&mut self, mut gradients: GradientsParams, rate: f64) -> f32 {
         let norm = clip_global_norm(&self.model, &mut gradients, self.config.max_gradient_norm);
         if norm.is_finite() {
-            self.model = self.optimizer.0.step(rate, self.model.clone(), gradients);
+            let stepped = self.optimizer.0.step(rate, self.masters().clone(), gradients);
+            self.set_masters(stepped);
         }
         norm
+    }
+
+    fn set_masters(&mut self, stepped: M) {
+        match &mut self.masters {
+            Some(masters) => {
+                self.model = cast(stepped.clone(), masters.half);
+                masters.model = stepped;
+            }
+            None => self.model = stepped,
+        }
     }
 
     /// The gradient of one optimizer step, summed over its micro-batches, before clipping.
@@ -206,12 +283,15 @@ impl<M: CausalLm + Module> Learner<M> {
         let device = device_of(&self.model);
         let totals = StepTotals::of(streams.iter().copied());
         let groups = self.micro_batches(streams.iter().copied());
-        let (gradients, parts) = self.sum_gradients(groups, |model, group| {
+        let checkpointing = self.config.checkpointing;
+        let (gradients, parts) = self.sum_gradients(groups, |model, group, sum| {
             let group: Vec<&TrainStream> = group.iter().map(|&index| streams[index]).collect();
             let batch = MicroBatch::new(&group, totals, &device);
-            let evaluation = batch.evaluate(model, &algorithm.softmax());
+            let mut pass = Pass::new(model, checkpointing);
+            let evaluation = batch.evaluate_in(&mut pass, &algorithm.softmax());
             let output = algorithm.loss(evaluation, &batch.loss);
-            (output.loss, output.parts)
+            pass.backward(output.loss, sum);
+            output.parts
         });
         let mut statistics = LossStatistics::default();
         for part in parts {
@@ -220,12 +300,12 @@ impl<M: CausalLm + Module> Learner<M> {
         (gradients, statistics)
     }
 
-    /// Sums the gradients of `loss` over `groups`, a share of them on each worker. What `loss` returns
-    /// beside the loss comes back in an order that the number of workers decides.
+    /// Sums gradients over `groups`, a share of them on each worker. `add` adds those of one group; what
+    /// it returns comes back in an order that the number of workers decides.
     pub(crate) fn sum_gradients<T: Send>(
         &self,
         groups: Vec<Vec<usize>>,
-        loss: impl Fn(&M, &[usize]) -> (Tensor<1>, T) + Sync,
+        add: impl Fn(&M, &[usize], &mut GradientsAccumulator<M>) -> T + Sync,
     ) -> (GradientsParams, Vec<T>) {
         let shares = parallel::deal(groups, self.config.workers);
         let is_alone = shares.len() <= 1;
@@ -237,13 +317,8 @@ impl<M: CausalLm + Module> Learner<M> {
         });
         let sums = parallel::map(shares.collect(), |(share, model)| {
             let mut accumulator = GradientsAccumulator::new();
-            let mut beside = Vec::with_capacity(share.len());
-            for group in share {
-                let (loss, other) = loss(&model, &group);
-                let gradients = GradientsParams::from_grads(loss.backward(), &model);
-                accumulator.accumulate(&model, gradients);
-                beside.push(other);
-            }
+            let add = |group: Vec<usize>| add(&model, &group, &mut accumulator);
+            let beside: Vec<T> = share.into_iter().map(add).collect();
             (accumulator.grads(), beside)
         });
         let mut accumulator = GradientsAccumulator::new();
@@ -255,30 +330,13 @@ impl<M: CausalLm + Module> Learner<M> {
         (accumulator.grads(), beside)
     }
 
-    fn score_reference<A: Algorithm>(
-        &self,
-        algorithm: &A,
-        reference: &M,
-        streams: &mut [TrainStream],
-    ) {
-        let device = device_of(reference);
-        for group in self.micro_batches(streams.iter()) {
-            let rows: Vec<&TrainStream> = group.iter().map(|&index| &streams[index]).collect();
-            let totals = StepTotals::of(rows.iter().copied());
-            let batch = MicroBatch::new(&rows, totals, &device);
-            let scored = batch.evaluate(reference, &algorithm.softmax()).log_probs.to_data();
-            let mut scored = scored.iter::<f32>();
-            for index in group {
-                for turn in &mut streams[index].turns {
-                    turn.reference_log_probs = scored.by_ref().take(turn.response.len()).collect();
-                }
-            }
-        }
-    }
-
     fn micro_batches<'a>(&self, streams: impl Iterator<Item = &'a TrainStream>) -> Vec<Vec<usize>> {
         let lengths: Vec<usize> = streams.map(|stream| stream.tokens.len()).collect();
         group_by_length(&lengths, self.config.micro_batch_tokens)
+    }
+
+    pub(crate) fn checkpointing(&self) -> Checkpointing {
+        self.config.checkpointing
     }
 
     pub(crate) fn micro_batch_tokens(&self) -> usize {

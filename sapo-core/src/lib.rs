@@ -92,6 +92,8 @@ pub mod learner;
 pub mod model;
 pub mod objective;
 pub mod parallel;
+mod pass;
+pub mod precision;
 pub mod rollout;
 pub mod schedule;
 pub mod seed;
@@ -112,11 +114,12 @@ pub use crate::env::{
 pub use crate::episode::{End, Episode, Stream, Turn};
 pub use crate::error::Error;
 pub use crate::imitation::{ImitationReport, Lesson};
-pub use crate::learner::{Learner, LearnerConfig, MiniBatches, UpdateReport};
+pub use crate::learner::{Learner, LearnerConfig, MiniBatches, UpdateCosts, UpdateReport};
 pub use crate::model::{CausalLm, Placement};
 pub use crate::objective::{
     Evaluation, KlEstimator, LossBatch, LossOutput, LossStatistics, Objective, RatioClip,
 };
+pub use crate::pass::Checkpointing;
 pub use crate::rollout::{Progress, Rollout, RolloutConfig, RolloutSummary, play};
 pub use crate::schedule::{Decay, KlController, Schedule};
 pub use crate::value::{ActionSoftmax, LogitScores, Readout, ReadoutKind, ValueTokens};

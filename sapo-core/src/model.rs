@@ -35,6 +35,28 @@ pub trait CausalLm {
         cache: Option<&mut Self::Cache>,
     ) -> Tensor<3>;
 
+    /// How many stages [`hidden`](Self::hidden) consists of. Where activations are checkpointed, those of
+    /// one stage are in memory at a time.
+    fn stages(&self) -> usize {
+        1
+    }
+
+    /// One stage of [`hidden`](Self::hidden) without a cache: each takes what the one before it gave, the
+    /// first takes nothing, and the last gives the final hidden states.
+    ///
+    /// # Shapes
+    /// - tokens: `[rows, time]`
+    /// - input and output: `[rows, time, hidden]`
+    fn stage(
+        &self,
+        _stage: usize,
+        tokens: Tensor<2, Int>,
+        placement: &Placement,
+        _input: Option<Tensor<3>>,
+    ) -> Tensor<3> {
+        self.hidden(tokens, placement, None)
+    }
+
     /// Logits of hidden states.
     ///
     /// # Shapes

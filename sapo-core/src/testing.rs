@@ -9,6 +9,7 @@ use crate::batch::{MicroBatch, StepTotals, TrainStream};
 use crate::episode::{End, Episode, Stream, Turn};
 use crate::learner::{LearnerConfig, MiniBatches};
 use crate::model::{CausalLm, Placement};
+use crate::pass::Checkpointing;
 use crate::schedule::{Decay, Schedule};
 use crate::seed;
 use crate::value::{ActionSoftmax, ValueTokens};
@@ -72,13 +73,30 @@ impl CausalLm for TinyLm {
         placement: &Placement,
         _cache: Option<&mut ()>,
     ) -> Tensor<3> {
+        let embedded = self.stage(0, tokens.clone(), placement, None);
+        self.stage(1, tokens, placement, Some(embedded))
+    }
+
+    fn stages(&self) -> usize {
+        2
+    }
+
+    fn stage(
+        &self,
+        _stage: usize,
+        tokens: Tensor<2, Int>,
+        placement: &Placement,
+        input: Option<Tensor<3>>,
+    ) -> Tensor<3> {
         let [rows, time] = tokens.dims();
         let look_up = |table: &Param<Tensor<2>>, ids: Tensor<2, Int>| {
             table.val().select(0, ids.reshape([rows * time])).reshape([rows, time, WIDTH])
         };
-        let embedded =
-            look_up(&self.words, tokens) + look_up(&self.places, placement.positions.clone());
-        let visible = placement.hidden.clone().bool_not().float();
+        let Some(embedded) = input else {
+            let places = look_up(&self.places, placement.positions.clone());
+            return look_up(&self.words, tokens) + places;
+        };
+        let visible = placement.hidden.clone().bool_not().float().cast(embedded.dtype());
         let shares = visible.clone() / visible.sum_dim(2);
         (shares.matmul(embedded.clone()) * 2.0 + embedded).tanh()
     }
@@ -129,6 +147,8 @@ pub(crate) fn config(rate: f64) -> LearnerConfig {
         mini_batches: MiniBatches::Count(1),
         workers: 1,
         micro_batch_tokens: 64,
+        recompute_old: false,
+        checkpointing: Checkpointing::None,
         kl_controller: None,
         seed: 0,
     }

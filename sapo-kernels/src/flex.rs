@@ -22,8 +22,13 @@ pub(crate) trait Kernel<const N: usize>: Clone + std::fmt::Debug + Send + 'stati
     /// The result and what to keep, if there may be a backward pass.
     fn forward(&self, inputs: [FlexTensor; N], is_tracked: bool) -> (FlexTensor, Self::Kept);
 
-    /// The gradients of the inputs from that of the result.
-    fn backward(&self, kept: Self::Kept, gradient: FlexTensor) -> [FlexTensor; N];
+    /// The gradients of the inputs from that of the result. Where one is not wanted, anything may stand.
+    fn backward(
+        &self,
+        kept: Self::Kept,
+        gradient: FlexTensor,
+        wanted: [bool; N],
+    ) -> [FlexTensor; N];
 }
 
 /// The inputs of an operation, where the flex device can take them.
@@ -47,6 +52,14 @@ impl Input {
         let tracked = || tensor.clone().try_into_primitive::<Autodiff<Flex>>().map(Input::Tracked);
         let plain = || tensor.clone().try_into_primitive::<Flex>().map(Input::Plain);
         tracked().or_else(|_| plain()).ok()
+    }
+
+    /// The numbers alone.
+    pub(crate) fn into_plain(self) -> FlexTensor {
+        match self {
+            Input::Plain(tensor) => tensor,
+            Input::Tracked(tensor) => tensor.into_primitive(),
+        }
     }
 }
 
@@ -105,7 +118,8 @@ impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Derived<K> {
         _checkpointer: &mut Checkpointer,
     ) {
         let gradient = gradients.consume::<Flex>(&ops.node);
-        let of_inputs = self.0.backward(ops.state, gradient);
+        let wanted = ops.parents.each_ref().map(Option::is_some);
+        let of_inputs = self.0.backward(ops.state, gradient, wanted);
         for (parent, gradient) in ops.parents.into_iter().zip(of_inputs) {
             if let Some(parent) = parent {
                 gradients.register::<Flex>(parent.id, gradient);

@@ -132,7 +132,12 @@ impl Kernel<2> for Head {
         (scores, Kept { hidden, head, partitions, logits: kept })
     }
 
-    fn backward(&self, kept: Kept, gradient: FlexTensor) -> [FlexTensor; 2] {
+    fn backward(
+        &self,
+        kept: Kept,
+        gradient: FlexTensor,
+        [wants_hidden, wants_head]: [bool; 2],
+    ) -> [FlexTensor; 2] {
         let Kept { hidden, head, partitions, logits: kept } = kept;
         let gradient = contiguous(gradient);
         let positions = self.tokens.len();
@@ -140,7 +145,10 @@ impl Kernel<2> for Head {
             let row = |row: usize| numbers(&gradient)[row * positions + index];
             Upstream { log_prob: row(0), entropy: row(1), value_logit: row(2) }
         };
-        let mut of_head = Vec::with_capacity(head.shape().num_elements());
+        let mut of_head = Vec::new();
+        if wants_head {
+            of_head.reserve_exact(head.shape().num_elements());
+        }
         let mut of_hidden = FlexTensor::zeros(hidden.shape(), hidden.dtype());
         let mut kept = kept.into_iter();
         for part in parts(&head, positions) {
@@ -152,12 +160,20 @@ impl Kernel<2> for Head {
                     vectorized(|| partition.derive(row, part.start, token, self.reads, upstream));
                 },
             );
-            let rows = head.narrow(0, part.start, part.length);
-            of_hidden = Flex::float_add(of_hidden, Flex::float_matmul(logits.clone(), rows));
-            let rows = Flex::float_matmul(logits.transpose(0, 1), hidden.clone());
-            of_head.extend_from_slice(numbers(&rows));
+            if wants_hidden {
+                let rows = head.narrow(0, part.start, part.length);
+                let of_part = Flex::float_matmul(logits.clone(), rows);
+                of_hidden = Flex::float_add(of_hidden, of_part);
+            }
+            if wants_head {
+                let rows = Flex::float_matmul(logits.transpose(0, 1), hidden.clone());
+                of_head.extend_from_slice(numbers(&rows));
+            }
         }
-        let of_head = FlexTensor::from_data(TensorData::new(of_head, head.shape()));
+        let of_head = match wants_head {
+            true => FlexTensor::from_data(TensorData::new(of_head, head.shape())),
+            false => head,
+        };
         [of_hidden, of_head]
     }
 }

@@ -5,18 +5,22 @@
 //! the same name in [`plain`], which is also what the tests compare with. Each can be dropped once Burn
 //! has it.
 
+mod adamw;
 mod flex;
 mod head;
 mod lanes;
 pub mod plain;
 mod rms_norm;
+mod rotate;
 mod softmax;
 mod swiglu;
 mod thin;
 mod weigh;
 
+pub use self::adamw::AdamW;
 pub use self::head::{HeadReads, HeadScores, head_scores};
 pub use self::rms_norm::rms_norm;
+pub use self::rotate::rotate;
 pub use self::softmax::masked_softmax;
 pub use self::swiglu::swiglu;
 pub use self::thin::matmul;

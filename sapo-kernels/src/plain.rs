@@ -22,3 +22,14 @@ pub fn rms_norm<const D: usize>(input: Tensor<D>, weight: Tensor<1>, epsilon: f6
     let inverse = (mean_square + epsilon).sqrt().recip();
     (wide * inverse).cast(dtype) * weight.unsqueeze()
 }
+
+/// See [`rotate`](crate::rotate()).
+pub fn rotate(input: Tensor<3>, cos: Tensor<2>, sin: Tensor<2>, scale: f64) -> Tensor<3> {
+    let half = input.dims()[2] / 2;
+    let (cos, sin) = (cos.unsqueeze_dim(1), sin.unsqueeze_dim(1));
+    let first = input.clone().narrow(2, 0, half);
+    let second = input.narrow(2, half, half);
+    let turned =
+        [first.clone() * cos.clone() - second.clone() * sin.clone(), second * cos + first * sin];
+    Tensor::cat(turned.to_vec(), 2) * scale
+}

@@ -36,11 +36,7 @@ struct MaskedSoftmax {
 
 impl MaskedSoftmax {
     fn new(bias: Input) -> Self {
-        let bias = match bias {
-            Input::Plain(bias) => bias,
-            Input::Tracked(bias) => bias.into_primitive(),
-        };
-        MaskedSoftmax { bias: contiguous(bias) }
+        MaskedSoftmax { bias: contiguous(bias.into_plain()) }
     }
 }
 
@@ -61,7 +57,12 @@ impl Kernel<1> for MaskedSoftmax {
         (output.clone(), output)
     }
 
-    fn backward(&self, weights: FlexTensor, gradient: FlexTensor) -> [FlexTensor; 1] {
+    fn backward(
+        &self,
+        weights: FlexTensor,
+        gradient: FlexTensor,
+        _wanted: [bool; 1],
+    ) -> [FlexTensor; 1] {
         let [_, _, _, _, keys] = weights.shape().dims();
         let weights = numbers(&weights);
         let row = |gradient: &mut [f32], index: usize| {

@@ -39,7 +39,12 @@ impl Kernel<2> for Swiglu {
         (like(&gate, output), [gate, up])
     }
 
-    fn backward(&self, [gate, up]: Self::Kept, gradient: FlexTensor) -> [FlexTensor; 2] {
+    fn backward(
+        &self,
+        [gate, up]: Self::Kept,
+        gradient: FlexTensor,
+        _wanted: [bool; 2],
+    ) -> [FlexTensor; 2] {
         let gradient = contiguous(gradient);
         let count = numbers(&gate).len();
         let (mut of_gate, mut of_up) = (vec![0.0; count], vec![0.0; count]);

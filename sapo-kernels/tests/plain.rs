@@ -3,7 +3,7 @@
 use burn::prelude::*;
 use burn::tensor::{DType, Distribution};
 use proptest::prelude::*;
-use sapo_kernels::{masked_softmax, plain, rms_norm, swiglu};
+use sapo_kernels::{masked_softmax, plain, rms_norm, rotate, swiglu};
 
 fn device() -> Device {
     Device::flex().autodiff()
@@ -70,6 +70,19 @@ proptest! {
             inputs,
             |[input, weight]| rms_norm(input, weight.squeeze_dim(0), 1e-6),
             |[input, weight]| plain::rms_norm(input, weight.squeeze_dim(0), 1e-6),
+        );
+    }
+
+    #[test]
+    fn rotations_are_equal(tokens in 1_usize..40, heads in 1_usize..5, half in 1_usize..40) {
+        let device = device();
+        let input = random([tokens, heads, 2 * half], 1.0, &device);
+        let angles = random([tokens, half], 3.0, &device);
+        let (cos, sin) = (angles.clone().cos(), angles.sin());
+        compare(
+            [input.clone(), input],
+            |[input, _]| rotate(input, cos.clone(), sin.clone(), 0.3),
+            |[input, _]| plain::rotate(input, cos.clone(), sin.clone(), 0.3),
         );
     }
 

@@ -96,9 +96,9 @@ impl Attention {
     ) -> Tensor<2> {
         let scale = 1.0 / (self.head_dim as f64).sqrt();
         let queries = project(&self.q_proj, input.clone());
-        let queries = block.rotation.apply(self.heads_of(queries, self.q_norm.as_ref())) * scale;
+        let queries = block.rotation.apply(self.heads_of(queries, self.q_norm.as_ref()), scale);
         let keys = project(&self.k_proj, input.clone());
-        let keys = block.rotation.apply(self.heads_of(keys, self.k_norm.as_ref()));
+        let keys = block.rotation.apply(self.heads_of(keys, self.k_norm.as_ref()), 1.0);
         let values = self.heads_of(project(&self.v_proj, input), None);
 
         let queries = self.fold_groups(queries, block);

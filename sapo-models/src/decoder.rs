@@ -164,10 +164,8 @@ impl Decoder {
         mut watch: impl FnMut(&Tensor<2>),
     ) -> Tensor<3> {
         let [rows, time] = tokens.dims();
-        let embedded = embedding(self.model.embed_tokens.weight.val(), tokens);
-        let hidden = embedded.dims()[2];
-        let block = self.block(placement, embedded.dtype());
-        let mut stream = embedded.reshape([rows * time, hidden]);
+        let mut stream = self.embed(tokens);
+        let block = self.block(placement, stream.dtype());
         if let Some(cache) = cache.as_deref_mut() {
             cache.expect_block(time, self.model.layers.len());
         }
@@ -180,7 +178,12 @@ impl Decoder {
         if let Some(cache) = cache {
             cache.finish_block(time);
         }
-        self.model.norm.forward(stream).reshape([rows, time, hidden])
+        self.model.norm.forward(stream).reshape([rows as i32, time as i32, -1])
+    }
+
+    /// `[rows, time]` to `[rows * time, hidden]`.
+    fn embed(&self, tokens: Tensor<2, Int>) -> Tensor<2> {
+        embedding(self.model.embed_tokens.weight.val(), tokens).flatten(0, 1)
     }
 
     fn block(&self, placement: &Placement, dtype: DType) -> Block {
@@ -209,6 +212,29 @@ impl CausalLm for Decoder {
         self.run(tokens, placement, cache, |_| ())
     }
 
+    fn stages(&self) -> usize {
+        self.model.layers.len()
+    }
+
+    /// The first stage is embedding and first layer, the last ends with the norm.
+    fn stage(
+        &self,
+        stage: usize,
+        tokens: Tensor<2, Int>,
+        placement: &Placement,
+        input: Option<Tensor<3>>,
+    ) -> Tensor<3> {
+        let [rows, time] = tokens.dims();
+        let stream = input.map_or_else(|| self.embed(tokens), |input| input.flatten(0, 1));
+        let block = self.block(placement, stream.dtype());
+        let stream = self.model.layers[stage].forward(stream, &block, None);
+        let stream = match stage + 1 == self.stages() {
+            true => self.model.norm.forward(stream),
+            false => stream,
+        };
+        stream.reshape([rows as i32, time as i32, -1])
+    }
+
     fn logits(&self, hidden: Tensor<2>) -> Tensor<2> {
         matmul(hidden, self.head().transpose())
     }
@@ -235,3 +261,6 @@ impl CausalLm for Decoder {
         self.rows()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -185,8 +185,11 @@ impl Player<'_> {
     fn logits(&self, hidden: Tensor<2>) -> Result<Logits, Failure> {
         let logits = self.decoder.logits(hidden);
         let width = logits.dims()[1];
-        let logits = logits.try_to_data().map_err(|error| Failure::Device(error.to_string()))?;
-        Ok(Logits { values: logits.iter::<f32>().collect(), width })
+        // Moved, not copied, where the device's numbers are the host's.
+        let logits = logits.try_into_data().map_err(|error| Failure::Device(error.to_string()))?;
+        let values = logits.convert::<f32>().try_into_vec::<f32>();
+        let values = values.map_err(|error| Failure::Device(format!("{error:?}")))?;
+        Ok(Logits { values, width })
     }
 }
 

@@ -11,6 +11,7 @@
 use burn::module::Module;
 use burn::prelude::*;
 use burn::tensor::DType;
+use sapo_kernels::rotate;
 
 /// The frequencies of one head.
 #[derive(Module, Debug)]
@@ -37,30 +38,23 @@ impl Rope {
         let frequencies = TensorData::new(self.inverse_frequencies.clone(), [1, half]);
         let frequencies = Tensor::<2>::from_data(frequencies, &device);
         let angles = positions.reshape([rows * time, 1]).float().cast(DType::F32) * frequencies;
-        let (cos, sin) = (angles.clone().cos(), angles.sin());
-        let cos = Tensor::cat(vec![cos.clone(), cos], 1);
-        let sin = Tensor::cat(vec![sin.clone().neg(), sin], 1);
-        Rotation { cos: cos.unsqueeze_dim(1).cast(dtype), sin: sin.unsqueeze_dim(1).cast(dtype) }
+        Rotation { cos: angles.clone().cos().cast(dtype), sin: angles.sin().cast(dtype) }
     }
 }
 
-/// Cosines and signed sines of some tokens. `[tokens, 1, head_dim]`
+/// Cosines and sines of some tokens. `[tokens, head_dim / 2]`
 #[derive(Clone, Debug)]
 pub(crate) struct Rotation {
-    cos: Tensor<3>,
-    sin: Tensor<3>,
+    cos: Tensor<2>,
+    sin: Tensor<2>,
 }
 
 impl Rotation {
-    /// Rotates every head.
+    /// Rotates every head, and multiplies by `scale`.
     ///
     /// # Shapes
     /// - heads and output: `[tokens, heads, head_dim]`
-    pub(crate) fn apply(&self, heads: Tensor<3>) -> Tensor<3> {
-        let half = heads.dims()[2] / 2;
-        let first = heads.clone().narrow(2, 0, half);
-        let second = heads.clone().narrow(2, half, half);
-        let swapped = Tensor::cat(vec![second, first], 2);
-        heads * self.cos.clone() + swapped * self.sin.clone()
+    pub(crate) fn apply(&self, heads: Tensor<3>, scale: f64) -> Tensor<3> {
+        rotate(heads, self.cos.clone(), self.sin.clone(), scale)
     }
 }

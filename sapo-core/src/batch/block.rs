@@ -47,6 +47,16 @@ impl TokenBlock {
         TokenBlock { tokens, placement: Placement { positions, hidden } }
     }
 
+    /// The same outside of autodiff.
+    pub(crate) fn without_autodiff(self) -> Self {
+        let Placement { positions, hidden } = self.placement;
+        let placement = Placement {
+            positions: positions.without_autodiff(),
+            hidden: hidden.without_autodiff(),
+        };
+        TokenBlock { tokens: self.tokens.without_autodiff(), placement }
+    }
+
     /// The final hidden states of `model` at `places` alone: indices into the block's tokens, row after
     /// row.
     ///

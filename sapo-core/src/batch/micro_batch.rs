@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
+use burn::module::Module;
 use burn::prelude::*;
 
 use super::block::{TokenBlock, float_tensor, int_tensor};
 use super::{StepTotals, TrainStream, TrainTurn};
 use crate::model::CausalLm;
 use crate::objective::{Evaluation, LossBatch};
+use crate::pass::Pass;
 use crate::value::ActionSoftmax;
 
 /// Streams on a device, with the places where the loss looks.
@@ -57,7 +59,26 @@ impl MicroBatch {
 
     /// Runs `model` over the streams and reads off what the loss needs.
     pub fn evaluate<M: CausalLm>(&self, model: &M, softmax: &ActionSoftmax) -> Evaluation {
-        let hidden = self.block.hidden(model, self.places.clone());
+        self.read_off(model, self.block.hidden(model, self.places.clone()), softmax)
+    }
+
+    /// The same as a part of `pass`.
+    pub(crate) fn evaluate_in<M: CausalLm + Module>(
+        &self,
+        pass: &mut Pass<'_, M>,
+        softmax: &ActionSoftmax,
+    ) -> Evaluation {
+        let hidden = pass.hidden(&self.block, self.places.clone());
+        self.read_off(pass.model(), hidden, softmax)
+    }
+
+    /// `hidden`: `[places, hidden]`
+    fn read_off<M: CausalLm>(
+        &self,
+        model: &M,
+        hidden: Tensor<2>,
+        softmax: &ActionSoftmax,
+    ) -> Evaluation {
         let scores = model.score(hidden, self.following.clone(), softmax);
         Evaluation {
             log_probs: scores.log_probs.select(0, self.responses.clone()),

@@ -23,7 +23,7 @@ impl<M: CausalLm + Module> Learner<M> {
     /// If a file cannot be written.
     pub fn save(&self, folder: &Path) -> Result<(), Error> {
         let (model, optimizer) = files(folder);
-        self.model.clone().save_file(&model).map_err(|error| failed(&model, error))?;
+        self.masters().clone().save_file(&model).map_err(|error| failed(&model, error))?;
         self.optimizer.0.save(&optimizer).map_err(|error| failed(&optimizer, error))
     }
 
@@ -31,19 +31,15 @@ impl<M: CausalLm + Module> Learner<M> {
     ///
     /// # Errors
     /// If a file cannot be read, or does not fit the model.
-    pub fn load(self, folder: &Path) -> Result<Self, Error> {
+    pub fn load(mut self, folder: &Path) -> Result<Self, Error> {
         let (model, optimizer) = files(folder);
-        Ok(Learner {
-            model: ModuleRecord::from_bytes(read(&model)?)
-                .and_then(|record| self.model.try_load_record(record))
-                .map_err(|error| failed(&model, error))?,
-            optimizer: Optimizer(
-                (self.optimizer.0)
-                    .from_bytes(read(&optimizer)?)
-                    .map_err(|error| failed(&optimizer, error))?,
-            ),
-            config: self.config,
-        })
+        let masters = ModuleRecord::from_bytes(read(&model)?)
+            .and_then(|record| self.masters().clone().try_load_record(record))
+            .map_err(|error| failed(&model, error))?;
+        self.set_masters(masters);
+        let state = self.optimizer.0.from_bytes(read(&optimizer)?);
+        self.optimizer = Optimizer(state.map_err(|error| failed(&optimizer, error))?);
+        Ok(self)
     }
 }
 

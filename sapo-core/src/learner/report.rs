@@ -1,8 +1,11 @@
 //! What an update did.
 
+use std::time::Instant;
+
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::TargetSummary;
+use crate::batch::TrainStream;
 use crate::objective::LossStatistics;
 
 /// What an update did. `docs/metrics.md` defines each number. It is written as one flat record.
@@ -14,6 +17,11 @@ pub struct UpdateReport {
     /// Loss statistics, averaged over the optimizer steps.
     #[serde(flatten)]
     pub loss: LossStatistics,
+    /// Where the time went.
+    #[serde(flatten)]
+    pub costs: UpdateCosts,
+    /// Where old log-probabilities were computed again: how far they are from the sampler's at most.
+    pub sampler_deviation: Option<f32>,
     /// The largest `|log rho|` of the first optimizer step, before anything moved: how far the trainer's
     /// numbers are from the sampler's.
     pub first_step_log_ratio: f32,
@@ -25,6 +33,49 @@ pub struct UpdateReport {
     pub steps: usize,
     /// Optimizer steps left out because a gradient was not finite.
     pub skipped_steps: usize,
+}
+
+/// What an update took, part by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UpdateCosts {
+    /// Computing old log-probabilities and values again.
+    pub old_log_probs_seconds: f64,
+    /// Scoring by the reference policy.
+    pub reference_seconds: f64,
+    /// Advantages and targets.
+    pub targets_seconds: f64,
+    /// Forward and backward passes.
+    pub gradients_seconds: f64,
+    /// Clipping and the optimizer.
+    pub optimizer_seconds: f64,
+    /// Forward passes over micro-batches.
+    pub forward_passes: usize,
+    /// Tokens of those passes, padding included.
+    pub forward_tokens: usize,
+}
+
+impl UpdateCosts {
+    /// Adds a pass over each of `groups`, given by the lengths of their streams.
+    pub(super) fn add_passes<'a>(
+        &mut self,
+        groups: &[Vec<usize>],
+        streams: impl Fn(usize) -> &'a TrainStream,
+    ) {
+        let tokens = |group: &Vec<usize>| {
+            let longest = group.iter().map(|&index| streams(index).tokens.len()).max();
+            longest.unwrap_or(0) * group.len()
+        };
+        self.forward_passes += groups.len();
+        self.forward_tokens += groups.iter().map(tokens).sum::<usize>();
+    }
+}
+
+/// What `work` gives; the time that it took is added to `seconds`.
+pub(super) fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+    let clock = Instant::now();
+    let result = work();
+    *seconds += clock.elapsed().as_secs_f64();
+    result
 }
 
 impl UpdateReport {

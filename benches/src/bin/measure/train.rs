@@ -1,9 +1,10 @@
-use burn::optim::{AdamWConfig, GradientsParams};
-use burn::prelude::*;
 use clap::Args;
-use sapo_core::batch::TokenBlock;
+use sapo_core::learner::{Learner, LearnerConfig, MiniBatches};
 use sapo_core::model::CausalLm;
+use sapo_core::schedule::{Decay, Schedule};
 use sapo_core::value::ActionSoftmax;
+use sapo_core::{Checkpointing, Lesson};
+use sapo_kernels::AdamW;
 
 use crate::meter::{Cost, measure};
 use crate::models::model;
@@ -20,39 +21,65 @@ pub(crate) struct Train {
     time: usize,
     /// The share of positions whose next token counts.
     #[arg(default_value_t = 1.0)]
-    share: f64,
+    share: f32,
+    /// Keep what goes into each layer alone, and compute the rest again.
+    #[arg(long)]
+    checkpointing: bool,
 }
 
 impl Train {
     pub(crate) fn run(&self) -> Cost {
-        let device = device().autodiff();
-        let mut decoder = model(&self.model, &device);
-        let mut optimizer = AdamWConfig::new().with_epsilon(1e-8).init();
-        let rows = tokens(self.rows, self.time, decoder.vocabulary());
-        let rows: Vec<&[u32]> = rows.iter().map(Vec::as_slice).collect();
-        let block = TokenBlock::new(&rows, &device);
-        let (places, following) = self.places(&rows, &device);
+        let decoder = model(&self.model, &device().autodiff());
+        let lessons: Vec<Lesson> = tokens(self.rows, self.time, decoder.vocabulary())
+            .into_iter()
+            .map(|tokens| Lesson { weights: self.weights(), tokens })
+            .collect();
+        let lessons: Vec<&Lesson> = lessons.iter().collect();
+        let checkpointing = match self.checkpointing {
+            true => Checkpointing::Layers,
+            false => Checkpointing::None,
+        };
+        let config = LearnerConfig { checkpointing, ..learner_config(self.rows * self.time) };
+        let mut learner = Learner::new(decoder, config).with_optimizer(adamw());
         let softmax = ActionSoftmax { value_tokens: None, temperature: 1.0 };
         measure(3, || {
-            let hidden = block.hidden(&decoder, places.clone());
-            let loss = -decoder.score(hidden, following.clone(), &softmax).log_probs.mean();
-            let gradients = GradientsParams::from_grads(loss.backward(), &decoder);
-            decoder = optimizer.step(1e-5, decoder.clone(), gradients);
+            learner.imitate(&softmax, &lessons, 1e-5);
         })
     }
 
-    /// Positions spread evenly over the block, and the tokens after them.
-    fn places(&self, rows: &[&[u32]], device: &Device) -> (Tensor<1, Int>, Tensor<1, Int>) {
-        let counts = |step: usize| (step as f64 * self.share).fract() < self.share;
-        let mut places = Vec::new();
-        let mut following = Vec::new();
-        for (row, tokens) in rows.iter().enumerate() {
-            for step in (0..tokens.len() - 1).filter(|&step| counts(step)) {
-                places.push((row * self.time + step) as i32);
-                following.push(tokens[step + 1] as i32);
-            }
-        }
-        let tensor = |ids: Vec<i32>| Tensor::from_ints(ids.as_slice(), device);
-        (tensor(places), tensor(following))
+    /// 1 at positions spread evenly over a sequence, 0 elsewhere.
+    fn weights(&self) -> Vec<f32> {
+        let counts = |step: usize| (step as f32 * self.share).fract() < self.share;
+        (0..self.time).map(|step| if counts(step) { 1.0 } else { 0.0 }).collect()
     }
+}
+
+/// One optimizer step of one micro-batch.
+fn learner_config(micro_batch_tokens: usize) -> LearnerConfig {
+    let AdamW { beta_1, beta_2, epsilon, weight_decay } = adamw();
+    LearnerConfig {
+        schedule: Schedule {
+            peak: 1e-5,
+            warmup_iterations: 0.0,
+            iterations: 1.0,
+            decay: Decay::Constant,
+        },
+        beta_1,
+        beta_2,
+        epsilon,
+        weight_decay,
+        max_gradient_norm: 1.0,
+        epochs: 1,
+        mini_batches: MiniBatches::Count(1),
+        micro_batch_tokens,
+        recompute_old: false,
+        checkpointing: Checkpointing::None,
+        workers: 1,
+        kl_controller: None,
+        seed: 0,
+    }
+}
+
+fn adamw() -> AdamW {
+    AdamW { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8, weight_decay: 0.01 }
 }
