@@ -1,6 +1,5 @@
 //! Causal attention with grouped key and value heads.
 
-use burn::nn::Linear;
 use burn::prelude::*;
 use sapo_kernels::masked_softmax;
 
@@ -8,8 +7,9 @@ use crate::cache::LayerCache;
 use crate::config::ModelConfig;
 use crate::error::ModelError;
 use crate::norm::RmsNorm;
+use crate::projection::Projection;
 use crate::rope::Rotation;
-use crate::source::{WeightSource, linear, project};
+use crate::source::WeightSource;
 use crate::wiring::Wiring;
 
 /// Stretches are not cut shorter than this.
@@ -37,13 +37,13 @@ pub(crate) struct Block {
 #[derive(Module, Debug)]
 pub struct Attention {
     /// `[hidden, heads * head_dim]`
-    pub q_proj: Linear,
+    pub q_proj: Projection,
     /// `[hidden, groups * head_dim]`
-    pub k_proj: Linear,
+    pub k_proj: Projection,
     /// `[hidden, groups * head_dim]`
-    pub v_proj: Linear,
+    pub v_proj: Projection,
     /// `[heads * head_dim, hidden]`
-    pub o_proj: Linear,
+    pub o_proj: Projection,
     /// The norm of each query head, Qwen3 only.
     pub q_norm: Option<RmsNorm>,
     /// The norm of each key head, Qwen3 only.
@@ -65,7 +65,7 @@ impl Attention {
             (config.num_attention_heads, config.num_key_value_heads, config.head_dim);
         let (hidden, queries, keys) = (config.hidden_size, heads * head_dim, groups * head_dim);
         let mut project = |part: &str, shape, bias| {
-            linear(source, &format!("{name}.{part}"), shape, bias, device)
+            Projection::build(source, &format!("{name}.{part}"), shape, bias, device)
         };
         let q_proj = project("q_proj", [hidden, queries], wiring.qkv_bias)?;
         let k_proj = project("k_proj", [hidden, keys], wiring.qkv_bias)?;
@@ -82,6 +82,17 @@ impl Attention {
         Ok(Attention { q_proj, k_proj, v_proj, o_proj, q_norm, k_norm, heads, groups, head_dim })
     }
 
+    /// The same for decoding.
+    pub(crate) fn packed(self) -> Self {
+        Attention {
+            q_proj: self.q_proj.packed(),
+            k_proj: self.k_proj.packed(),
+            v_proj: self.v_proj.packed(),
+            o_proj: self.o_proj.packed(),
+            ..self
+        }
+    }
+
     pub(crate) fn groups(&self) -> usize {
         self.groups
     }
@@ -95,11 +106,11 @@ impl Attention {
         cache: Option<&mut LayerCache>,
     ) -> Tensor<2> {
         let scale = 1.0 / (self.head_dim as f64).sqrt();
-        let queries = project(&self.q_proj, input.clone());
+        let queries = self.q_proj.forward(input.clone());
         let queries = block.rotation.apply(self.heads_of(queries, self.q_norm.as_ref()), scale);
-        let keys = project(&self.k_proj, input.clone());
+        let keys = self.k_proj.forward(input.clone());
         let keys = block.rotation.apply(self.heads_of(keys, self.k_norm.as_ref()), 1.0);
-        let values = self.heads_of(project(&self.v_proj, input), None);
+        let values = self.heads_of(self.v_proj.forward(input), None);
 
         let queries = self.fold_groups(queries, block);
         let (keys, values) = (by_row(keys, block), by_row(values, block));
@@ -108,7 +119,7 @@ impl Attention {
             None => (keys, values),
         };
         let context = attend(queries, keys, values, block);
-        project(&self.o_proj, self.unfold_groups(context, block))
+        self.o_proj.forward(self.unfold_groups(context, block))
     }
 
     /// `[tokens, heads * head_dim]` to `[tokens, heads, head_dim]`.

@@ -1,13 +1,12 @@
 //! The stack that all families share, as a [`CausalLm`].
 
 use burn::module::Param;
-use burn::nn::Linear;
 use burn::prelude::*;
 use burn::tensor::DType;
 use burn::tensor::module::embedding;
 use sapo_core::model::{CausalLm, Placement};
 use sapo_core::value::{ActionSoftmax, LogitScores};
-use sapo_kernels::{HeadReads, HeadScores, head_scores, matmul};
+use sapo_kernels::{HeadReads, HeadScores, PackedMatrix, head_scores};
 
 use crate::attention::{Attention, Block};
 use crate::cache::{KvCache, LayerCache};
@@ -15,8 +14,9 @@ use crate::config::ModelConfig;
 use crate::error::ModelError;
 use crate::mlp::Mlp;
 use crate::norm::RmsNorm;
+use crate::projection::{Projection, multiply};
 use crate::rope::Rope;
-use crate::source::{WeightSource, linear, matrix};
+use crate::source::{WeightSource, matrix};
 
 /// A table of vectors, one for each token.
 #[derive(Module, Debug)]
@@ -57,6 +57,10 @@ impl Layer {
         })
     }
 
+    fn packed(self) -> Self {
+        Layer { self_attn: self.self_attn.packed(), mlp: self.mlp.packed(), ..self }
+    }
+
     fn forward(
         &self,
         stream: Tensor<2>,
@@ -91,7 +95,10 @@ pub struct Decoder {
     /// Embedding, layers and last norm.
     pub model: Stack,
     /// The head, `[hidden, vocabulary]`; `None` where it is the embedding's own matrix.
-    pub lm_head: Option<Linear>,
+    pub lm_head: Option<Projection>,
+    /// The head as decoding wants it.
+    #[module(skip)]
+    packed_head: Option<PackedMatrix>,
 }
 
 impl Decoder {
@@ -108,11 +115,24 @@ impl Decoder {
         let norm = RmsNorm::build(source, "model.norm", hidden, config.rms_norm_eps, device)?;
         let lm_head = match config.tie_word_embeddings {
             true => None,
-            false => Some(linear(source, "lm_head", [hidden, vocabulary], false, device)?),
+            false => {
+                let shape = [hidden, vocabulary];
+                Some(Projection::build(source, "lm_head", shape, false, device)?)
+            }
         };
         let rope = Rope::new(config.head_dim, config.rope_theta);
         let embed_tokens = Embedding { weight };
-        Ok(Decoder { model: Stack { embed_tokens, layers, norm, rope }, lm_head })
+        let model = Stack { embed_tokens, layers, norm, rope };
+        Ok(Decoder { model, lm_head, packed_head: None })
+    }
+
+    /// The same for decoding: outside of autodiff, and where that is faster with a second copy of all
+    /// weights, which does not follow their changes.
+    pub(crate) fn packed(&self) -> Self {
+        let mut plain = self.valid();
+        plain.packed_head = PackedMatrix::new(&plain.head().transpose());
+        let layers = plain.model.layers.into_iter().map(Layer::packed).collect();
+        Decoder { model: Stack { layers, ..plain.model }, ..plain }
     }
 
     /// The hidden states before the first layer and after each one; the last after the last norm.
@@ -236,7 +256,7 @@ impl CausalLm for Decoder {
     }
 
     fn logits(&self, hidden: Tensor<2>) -> Tensor<2> {
-        matmul(hidden, self.head().transpose())
+        multiply(hidden, self.packed_head.as_ref(), || self.head().transpose())
     }
 
     fn score(

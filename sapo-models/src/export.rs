@@ -77,7 +77,7 @@ impl Collector {
     }
 
     fn is_projection(&self) -> bool {
-        self.path.last().is_some_and(|(name, kind)| name == "weight" && kind == "Struct:Linear")
+        self.path.last().is_some_and(|(name, kind)| name == "weight" && kind == "Struct:Projection")
     }
 }
 

@@ -92,7 +92,7 @@ pub struct Generator<C> {
 impl<C: Codec> Generator<C> {
     /// A generator without streams. `decoder` may be one that is trained: it plays without gradients.
     pub fn new(decoder: &Decoder, codec: C, config: GeneratorConfig) -> Self {
-        let decoder = decoder.valid();
+        let decoder = decoder.packed();
         let device = decoder.device();
         let batches = (0..config.workers.max(1)).map(|_| Batch::new(&decoder)).collect();
         Generator { decoder, codec, config, device, batches }

@@ -19,6 +19,7 @@ mod mlp;
 mod norm;
 mod part;
 mod play;
+mod projection;
 mod qwen2;
 mod qwen3;
 mod rope;

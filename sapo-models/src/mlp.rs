@@ -1,22 +1,22 @@
 //! The gated feed-forward block.
 
-use burn::nn::Linear;
 use burn::prelude::*;
 use sapo_kernels::swiglu;
 
 use crate::config::ModelConfig;
 use crate::error::ModelError;
-use crate::source::{WeightSource, linear, project};
+use crate::projection::Projection;
+use crate::source::WeightSource;
 
 /// `down(silu(gate(x)) * up(x))`.
 #[derive(Module, Debug)]
 pub struct Mlp {
     /// `[hidden, intermediate]`
-    pub gate_proj: Linear,
+    pub gate_proj: Projection,
     /// `[hidden, intermediate]`
-    pub up_proj: Linear,
+    pub up_proj: Projection,
     /// `[intermediate, hidden]`
-    pub down_proj: Linear,
+    pub down_proj: Projection,
 }
 
 impl Mlp {
@@ -28,7 +28,7 @@ impl Mlp {
     ) -> Result<Self, ModelError> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let mut project = |part: &str, shape| {
-            linear(source, &format!("{name}.{part}"), shape, config.mlp_bias, device)
+            Projection::build(source, &format!("{name}.{part}"), shape, config.mlp_bias, device)
         };
         Ok(Mlp {
             gate_proj: project("gate_proj", [hidden, inner])?,
@@ -40,7 +40,16 @@ impl Mlp {
     /// # Shapes
     /// - input and output: `[tokens, hidden]`
     pub(crate) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        let gate = project(&self.gate_proj, input.clone());
-        project(&self.down_proj, swiglu(gate, project(&self.up_proj, input)))
+        let gate = self.gate_proj.forward(input.clone());
+        self.down_proj.forward(swiglu(gate, self.up_proj.forward(input)))
+    }
+
+    /// The same for decoding.
+    pub(crate) fn packed(self) -> Self {
+        Mlp {
+            gate_proj: self.gate_proj.packed(),
+            up_proj: self.up_proj.packed(),
+            down_proj: self.down_proj.packed(),
+        }
     }
 }

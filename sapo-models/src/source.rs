@@ -1,9 +1,7 @@
-//! [`WeightSource`]: where a decoder's numbers come from when it is put together, and its projections.
+//! [`WeightSource`]: where a decoder's numbers come from when it is put together.
 
 use burn::module::Param;
-use burn::nn::Linear;
 use burn::prelude::*;
-use sapo_kernels::matmul;
 
 use crate::error::ModelError;
 
@@ -33,38 +31,6 @@ pub(crate) fn matrix(
 ) -> Result<Param<Tensor<2>>, ModelError> {
     let values = source.floats(name, &shape)?;
     Ok(Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device)))
-}
-
-/// A projection. Hugging Face stores `[output, input]`, Burn multiplies by `[input, output]`.
-pub(crate) fn linear(
-    source: &mut dyn WeightSource,
-    name: &str,
-    [input, output]: [usize; 2],
-    has_bias: bool,
-    device: &Device,
-) -> Result<Linear, ModelError> {
-    let stored = source.floats(&format!("{name}.weight"), &[output, input])?;
-    // Transposed here, once, so that parameters, gradients and moments all lie contiguous in memory.
-    let values = transpose(&stored, [output, input]);
-    let weight = Tensor::from_data(TensorData::new(values, [input, output]), device);
-    let bias = match has_bias {
-        true => Some(vector(source, &format!("{name}.bias"), output, device)?),
-        false => None,
-    };
-    Ok(Linear { weight: Param::from_tensor(weight), bias })
-}
-
-/// What `layer` makes of `input`.
-///
-/// # Shapes
-/// - input: `[tokens, input]`
-/// - output: `[tokens, output]`
-pub(crate) fn project(layer: &Linear, input: Tensor<2>) -> Tensor<2> {
-    let output = matmul(input, layer.weight.val());
-    match &layer.bias {
-        Some(bias) => output + bias.val().unsqueeze(),
-        None => output,
-    }
 }
 
 /// The transpose of a matrix of `rows` x `columns` that is stored row by row.

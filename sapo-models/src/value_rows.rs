@@ -55,19 +55,19 @@ pub fn reserve_value_tokens(vocabulary: usize, tokenizer_max_id: u32) -> Reserva
 /// A decoder whose embedding and head have further rows, zeroed, up to `vocabulary`; `config` follows.
 ///
 /// A decoder that has as many rows is returned as it is.
-pub fn append_rows(decoder: Decoder, config: &mut ModelConfig, vocabulary: usize) -> Decoder {
+pub fn append_rows(mut decoder: Decoder, config: &mut ModelConfig, vocabulary: usize) -> Decoder {
     let missing = vocabulary.saturating_sub(config.vocab_size);
     if missing == 0 {
         return decoder;
     }
     config.vocab_size = vocabulary;
-    let Decoder { mut model, lm_head } = decoder;
-    model.embed_tokens.weight = extend(model.embed_tokens.weight, 0, missing);
-    let lm_head = lm_head.map(|mut head| {
+    let embedding = decoder.model.embed_tokens.weight;
+    decoder.model.embed_tokens.weight = extend(embedding, 0, missing);
+    decoder.lm_head = decoder.lm_head.map(|mut head| {
         head.weight = extend(head.weight, 1, missing);
         head
     });
-    Decoder { model, lm_head }
+    decoder
 }
 
 /// The parameter's tensor, off the graph: on a leaf, `detach` alone would leave it tracked.
@@ -86,15 +86,13 @@ fn extend(param: Param<Tensor<2>>, dim: usize, missing: usize) -> Param<Tensor<2
 /// A decoder whose head starts the two value rows as asked for.
 ///
 /// With a tied head they are the embedding's rows; the tokens never occur as input.
-pub fn start_value_rows(decoder: Decoder, tokens: ValueTokens, rows: ValueRows) -> Decoder {
-    let Decoder { mut model, mut lm_head } = decoder;
-    match &mut lm_head {
-        Some(head) => head.weight = start(head.weight.clone(), 1, tokens, rows),
-        None => {
-            model.embed_tokens.weight = start(model.embed_tokens.weight.clone(), 0, tokens, rows);
-        }
-    }
-    Decoder { model, lm_head }
+pub fn start_value_rows(mut decoder: Decoder, tokens: ValueTokens, rows: ValueRows) -> Decoder {
+    let (head, dim) = match &mut decoder.lm_head {
+        Some(head) => (&mut head.weight, 1),
+        None => (&mut decoder.model.embed_tokens.weight, 0),
+    };
+    *head = start(head.clone(), dim, tokens, rows);
+    decoder
 }
 
 /// `dim` is the vocabulary's dimension.

@@ -305,7 +305,7 @@ impl ModuleVisitor for ByName<'_> {
         let names: Vec<&str> = self.path.iter().map(|(name, _)| name.as_str()).collect();
         let gradient = param.val().grad(self.gradients).unwrap();
         let (field, kind) = self.path.last().unwrap();
-        let gradient = match field == "weight" && kind == "Struct:Linear" {
+        let gradient = match field == "weight" && kind == "Struct:Projection" {
             true => gradient.swap_dims(0, 1),
             false => gradient,
         };
