@@ -72,13 +72,13 @@ fn an_update_makes_the_better_of_a_group_likelier() {
 
 #[test]
 fn a_divergence_is_measured_against_a_reference_where_it_has_a_weight() {
-    let model = TinyLm::new(4);
+    let [model, other] = [4, 5].map(TinyLm::new);
     let episodes = two_groups(&model);
     let kl = |reference| {
         let mut learner = Learner::new(model.clone(), config(1e-2));
         learner.update(&Grpo::default(), &episodes, reference, 0).map(|report| report.loss.kl)
     };
     assert!(kl(Some(&model)).unwrap().abs() < 1e-6);
-    assert!(kl(Some(&TinyLm::new(5))).unwrap() > 0.01);
+    assert!(kl(Some(&other)).unwrap() > 0.01);
     assert!(matches!(kl(None), Err(Error::NoReference)));
 }
