@@ -4,6 +4,7 @@
 
 use burn::module::{Module, ModuleDisplay, Param};
 use burn::prelude::*;
+use burn::tensor::FloatDType;
 
 use crate::batch::{MicroBatch, TokenBlock};
 use crate::model::{CausalLm, Placement};
@@ -13,7 +14,7 @@ use crate::value::{ActionSoftmax, LogitScores};
 /// context position of turn `t`.
 ///
 /// As a [`CausalLm`] it is its backbone, whose logits are of no use here. That alone lets it be trained
-/// as the policy is: by a [`Learner`](crate::Learner), in the same micro-batches.
+/// as the policy is: by a [`Learner`](crate::Learner), in the same micro-batches and with the same checkpoints.
 #[derive(Module, Debug)]
 pub struct Critic<M> {
     /// What reads the stream.
@@ -26,8 +27,11 @@ impl<M: CausalLm + Module + ModuleDisplay> Critic<M> {
     /// Puts a head on `backbone`. The head starts at 0, so that every value does.
     pub fn new(backbone: M) -> Self {
         let device = backbone.devices().into_iter().next().unwrap_or_default();
-        let width = hidden_size(&backbone, &device);
-        let head = Param::from_tensor(Tensor::zeros([width, 1], &device));
+        // What a hidden state looks like, a [`CausalLm`] tells by none of its methods.
+        let first = Tensor::zeros([1], &device);
+        let hidden = TokenBlock::new(&[&[0]], &device).hidden(&backbone, first);
+        let [_, width] = hidden.dims();
+        let head = Param::from_tensor(Tensor::zeros([width, 1], (&device, hidden.dtype())));
         Critic { backbone, head }
     }
 
@@ -36,16 +40,17 @@ impl<M: CausalLm + Module + ModuleDisplay> Critic<M> {
     /// # Shapes
     /// - output: `[turns]`
     pub fn values(&self, batch: &MicroBatch) -> Tensor<1> {
-        let hidden = batch.block().hidden(&self.backbone, batch.context_places());
-        hidden.matmul(self.head.val()).squeeze_dim(1)
+        self.read(batch.block().hidden(&self.backbone, batch.context_places()))
     }
-}
 
-/// The width of the hidden states, which a [`CausalLm`] need not know.
-fn hidden_size<M: CausalLm>(backbone: &M, device: &Device) -> usize {
-    let [_, width] =
-        TokenBlock::new(&[&[0]], device).hidden(backbone, Tensor::zeros([1], device)).dims();
-    width
+    /// Values of hidden states, in single precision.
+    ///
+    /// # Shapes
+    /// - hidden: `[positions, hidden]`
+    /// - output: `[positions]`
+    pub(crate) fn read(&self, hidden: Tensor<2>) -> Tensor<1> {
+        hidden.matmul(self.head.val()).squeeze_dim(1).cast(FloatDType::F32)
+    }
 }
 
 impl<M: CausalLm + Module + ModuleDisplay> CausalLm for Critic<M> {
@@ -58,6 +63,20 @@ impl<M: CausalLm + Module + ModuleDisplay> CausalLm for Critic<M> {
         cache: Option<&mut M::Cache>,
     ) -> Tensor<3> {
         self.backbone.hidden(tokens, placement, cache)
+    }
+
+    fn stages(&self) -> usize {
+        self.backbone.stages()
+    }
+
+    fn stage(
+        &self,
+        stage: usize,
+        tokens: Tensor<2, Int>,
+        placement: &Placement,
+        input: Option<Tensor<3>>,
+    ) -> Tensor<3> {
+        self.backbone.stage(stage, tokens, placement, input)
     }
 
     fn logits(&self, hidden: Tensor<2>) -> Tensor<2> {

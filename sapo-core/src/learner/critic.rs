@@ -5,6 +5,7 @@ use burn::optim::GradientsParams;
 use burn::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::scoring::turns_by_stream;
 use super::{Learner, device_of};
 use crate::algorithm::{TargetSummary, Targets, TurnTarget};
 use crate::batch::{MicroBatch, StepTotals, TrainStream};
@@ -13,6 +14,7 @@ use crate::episode::Episode;
 use crate::error::Error;
 use crate::model::CausalLm;
 use crate::objective::clipped_regression;
+use crate::pass::Pass;
 
 /// What a critic learned from an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,15 +40,9 @@ impl<M: CausalLm + Module + ModuleDisplay> Learner<Critic<M>> {
     pub fn appraise(&self, episodes: &mut [Episode]) -> Result<(), Error> {
         let streams = TrainStream::collect(episodes, &no_targets(episodes))?;
         self.check(&streams)?;
-        // Streams come in the order of episodes, and in each stream its turns in the order of play.
-        let mut values = self.values(&streams).into_iter().flatten();
-        for episode in episodes {
-            for stream in 0..episode.streams.len() {
-                let turns = episode.turns.iter_mut().filter(|turn| turn.stream == stream);
-                for (turn, value) in turns.zip(values.by_ref()) {
-                    turn.value = value;
-                }
-            }
+        let values = self.values(&streams);
+        for (turn, value) in episodes.iter_mut().flat_map(turns_by_stream).zip(values) {
+            turn.value = value;
         }
         Ok(())
     }
@@ -93,17 +89,22 @@ impl<M: CausalLm + Module + ModuleDisplay> Learner<Critic<M>> {
         let device = device_of(self.model());
         let totals = StepTotals::of(streams.iter().copied());
         let groups = self.micro_batches(streams.iter().copied());
-        let (gradients, losses) = self.sum_gradients(groups, |critic, group| {
+        let checkpointing = self.checkpointing();
+        let (gradients, losses) = self.sum_gradients(groups, |critic, group, sum| {
             let group: Vec<&TrainStream> = group.iter().map(|&index| streams[index]).collect();
             let batch = MicroBatch::new(&group, totals, &device);
-            let loss = value_loss(critic.values(&batch), &batch, value_clip);
-            (loss.clone(), loss.detach())
+            let mut pass = Pass::new(critic, checkpointing);
+            let hidden = pass.hidden(batch.block(), batch.context_places());
+            let loss = value_loss(critic.read(hidden), &batch, value_clip);
+            let share = loss.clone().detach();
+            pass.backward(loss, sum);
+            share
         });
         (gradients, Tensor::cat(losses, 0).sum().into_scalar::<f32>())
     }
 
-    /// What the critic says of the turns of each stream.
-    fn values(&self, streams: &[TrainStream]) -> Vec<Vec<f32>> {
+    /// What the critic says of the turns of `streams`, in order.
+    fn values(&self, streams: &[TrainStream]) -> Vec<f32> {
         let critic = self.model().valid();
         let device = device_of(&critic);
         let mut values = vec![Vec::new(); streams.len()];
@@ -116,7 +117,7 @@ impl<M: CausalLm + Module + ModuleDisplay> Learner<Critic<M>> {
                 values[index] = read.by_ref().take(streams[index].turns.len()).collect();
             }
         }
-        values
+        values.concat()
     }
 }
 

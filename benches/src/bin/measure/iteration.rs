@@ -1,7 +1,4 @@
-use std::ops::ControlFlow;
-
 use clap::Args;
-use sapo_core::rollout::{RolloutConfig, play};
 
 use crate::meter::{Cost, cpu_seconds, measure};
 use crate::method::{Method, Name, Settings};
@@ -28,30 +25,20 @@ pub(crate) struct Iteration {
     /// Episodes of a task.
     #[arg(long, default_value_t = 8)]
     group: usize,
-    /// Tokens of a micro-batch.
-    #[arg(long, default_value_t = 1024)]
-    micro_batch_tokens: usize,
-    /// Hold the policy to a frozen copy of itself.
-    #[arg(long)]
-    reference: bool,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 impl Iteration {
     pub(crate) fn run(&self) -> Cost {
-        let settings =
-            Settings { micro_batch_tokens: self.micro_batch_tokens, has_reference: self.reference };
-        let mut method = Method::new(self.method, &self.model, settings);
+        let mut method = Method::new(self.method, &self.model, self.settings);
         let shape = Shape { turns: self.turns, observed: self.observed, reply: self.reply };
         measure(3, || {
             let start = cpu_seconds();
-            let mut actor = shape.generator(method.policy(), method.value_tokens());
-            let config =
-                RolloutConfig { slots: self.episodes, seed: 0, retries: 0, bootstrap: false };
-            let dialogues = shape.dialogues(self.episodes, self.group);
-            let rollout = play(&mut actor, dialogues, config, |_| ControlFlow::Continue(()));
-            drop(actor);
+            let value_tokens = method.value_tokens();
+            let episodes = shape.play(method.policy(), value_tokens, self.episodes, self.group);
             let played = cpu_seconds();
-            method.update(rollout.expect("replies").episodes);
+            method.update(episodes);
             let (rollout, update) = (played - start, cpu_seconds() - played);
             eprintln!("rollout {rollout:.2} CPU seconds, update {update:.2}");
         })

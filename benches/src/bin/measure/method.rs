@@ -1,7 +1,8 @@
 //! The methods that are compared, each with the networks that it trains.
 
 use burn::module::Module;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
+use sapo_core::Checkpointing;
 use sapo_core::algorithm::{Algorithm, Grpo, Ppo, Sapo};
 use sapo_core::critic::Critic;
 use sapo_core::episode::Episode;
@@ -26,13 +27,18 @@ pub(crate) enum Name {
     Grpo,
 }
 
-/// What an update is made of, beside its episodes.
-#[derive(Clone, Copy, Debug)]
+/// How a method trains.
+#[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// How many tokens a micro-batch holds.
-    pub(crate) micro_batch_tokens: usize,
-    /// Whether the policy is held to a frozen copy of itself.
-    pub(crate) has_reference: bool,
+    /// Tokens of a micro-batch.
+    #[arg(long, default_value_t = 1024)]
+    micro_batch_tokens: usize,
+    /// Keep only what goes into each layer for the backward pass.
+    #[arg(long)]
+    checkpoint_layers: bool,
+    /// Hold the policy to a frozen copy of itself.
+    #[arg(long)]
+    reference: bool,
 }
 
 /// A method in training.
@@ -52,9 +58,9 @@ impl Method {
     /// The method over a model of the shape `shape`.
     pub(crate) fn new(name: Name, shape: &str, settings: Settings) -> Self {
         let network = || model(shape, &device().autodiff());
-        let learner = config(settings.micro_batch_tokens);
+        let learner = config(settings);
         let policy = network();
-        let kl_coefficient = if settings.has_reference { 0.01 } else { 0.0 };
+        let kl_coefficient = if settings.reference { 0.01 } else { 0.0 };
         let objective = Objective { kl_coefficient, ..Objective::default() };
         let kind = match name {
             Name::Sapo => Kind::Sapo(Sapo { objective, ..Sapo::new(softmax(&policy)) }),
@@ -64,7 +70,7 @@ impl Method {
             }
             Name::Grpo => Kind::Grpo(Grpo { objective, ..Grpo::default() }),
         };
-        let reference = settings.has_reference.then(|| policy.valid());
+        let reference = settings.reference.then(|| policy.valid());
         Method { policy: Learner::new(policy, learner), reference, kind }
     }
 
@@ -120,7 +126,9 @@ fn softmax(model: &Decoder) -> ActionSoftmax {
 }
 
 /// One optimizer step an update, on one thread.
-fn config(micro_batch_tokens: usize) -> LearnerConfig {
+fn config(settings: Settings) -> LearnerConfig {
+    let Settings { micro_batch_tokens, checkpoint_layers, .. } = settings;
+    let checkpointing = if checkpoint_layers { Checkpointing::Layers } else { Checkpointing::None };
     LearnerConfig {
         schedule: Schedule {
             peak: 1e-6,
@@ -136,6 +144,8 @@ fn config(micro_batch_tokens: usize) -> LearnerConfig {
         epochs: 1,
         mini_batches: MiniBatches::Count(1),
         micro_batch_tokens,
+        recompute_old: false,
+        checkpointing,
         workers: 1,
         kl_controller: None,
         seed: 0,

@@ -1,7 +1,4 @@
-use std::ops::ControlFlow;
-
 use clap::Args;
-use sapo_core::rollout::{RolloutConfig, play};
 
 use crate::device;
 use crate::meter::{Cost, measure};
@@ -31,13 +28,8 @@ impl Rollout {
         let decoder = model(&self.model, &device());
         let shape = Shape { turns: self.turns, observed: self.observed, reply: self.reply };
         let cost = measure(3, || {
-            let mut actor = shape.generator(&decoder, None);
-            let config =
-                RolloutConfig { slots: self.episodes, seed: 0, retries: 0, bootstrap: false };
-            let dialogues = shape.dialogues(self.episodes, 1);
-            let rollout = play(&mut actor, dialogues, config, |_| ControlFlow::Continue(()));
-            let turns: usize =
-                rollout.expect("replies").episodes.iter().map(|episode| episode.turns.len()).sum();
+            let episodes = shape.play(&decoder, None, self.episodes, 1);
+            let turns: usize = episodes.iter().map(|episode| episode.turns.len()).sum();
             assert_eq!(turns, self.episodes * self.turns, "no episode is cut short");
         });
         let turns = self.turns as f64;

@@ -1,7 +1,12 @@
 //! A toy conversation of a fixed shape, so that every method plays equally many tokens.
 
+use std::ops::ControlFlow;
+
 use sapo_core::actor::Finish;
 use sapo_core::env::{Dialogue, DialogueError, Exchange, Message, Prompt, Status};
+use sapo_core::episode::Episode;
+use sapo_core::model::CausalLm;
+use sapo_core::rollout::{RolloutConfig, play};
 use sapo_core::value::ValueTokens;
 use sapo_models::{Codec, CodecError, Decoder, Generator, GeneratorConfig, Sampling};
 
@@ -19,19 +24,30 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// `count` conversations; so many in a row as `group` says have one task.
-    pub(crate) fn dialogues(self, count: usize, group: usize) -> Vec<Box<dyn Dialogue>> {
+    /// Plays `count` conversations at once with the weights of `decoder`. So many in a row as `group` says
+    /// have one task.
+    pub(crate) fn play(
+        self,
+        decoder: &Decoder,
+        value_tokens: Option<ValueTokens>,
+        count: usize,
+        group: usize,
+    ) -> Vec<Episode> {
+        let mut actor = self.generator(decoder, value_tokens);
+        let config = RolloutConfig { slots: count, seed: 0, retries: 0, bootstrap: false };
+        let dialogues = self.dialogues(count, group);
+        let rollout = play(&mut actor, dialogues, config, |_| ControlFlow::Continue(()));
+        rollout.expect("replies").episodes
+    }
+
+    fn dialogues(self, count: usize, group: usize) -> Vec<Box<dyn Dialogue>> {
         let talk = |index: usize| Talk { shape: self, task: (index / group).to_string(), said: 0 };
         (0..count).map(|index| Box::new(talk(index)) as Box<dyn Dialogue>).collect()
     }
 
-    /// What plays them with the weights of `decoder`, at temperature 1.
-    pub(crate) fn generator(
-        self,
-        decoder: &Decoder,
-        value_tokens: Option<ValueTokens>,
-    ) -> Generator<Numbers> {
-        let vocabulary = sapo_core::model::CausalLm::vocabulary(decoder);
+    /// An actor with the weights of `decoder`, at temperature 1.
+    fn generator(self, decoder: &Decoder, value_tokens: Option<ValueTokens>) -> Generator<Numbers> {
+        let vocabulary = decoder.vocabulary();
         let codec = Numbers { observed: self.observed, vocabulary };
         let positions = self.turns * (self.observed + self.reply);
         let config = GeneratorConfig {

@@ -23,21 +23,13 @@ pub(crate) struct Update {
     /// Turns of each.
     #[arg(long, default_value_t = 4)]
     turns: usize,
-    /// Tokens of a micro-batch; all of them by default.
-    #[arg(long)]
-    micro_batch_tokens: Option<usize>,
-    /// Hold the policy to a frozen copy of itself.
-    #[arg(long)]
-    reference: bool,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 impl Update {
     pub(crate) fn run(&self) -> Cost {
-        let settings = Settings {
-            micro_batch_tokens: self.micro_batch_tokens.unwrap_or(self.rows * self.time),
-            has_reference: self.reference,
-        };
-        let mut method = Method::new(self.method, &self.model, settings);
+        let mut method = Method::new(self.method, &self.model, self.settings);
         let vocabulary = sapo_core::model::CausalLm::vocabulary(method.policy());
         let rows = tokens(self.rows, self.time, vocabulary).into_iter().enumerate();
         let episodes: Vec<Episode> =

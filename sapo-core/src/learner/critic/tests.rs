@@ -1,10 +1,13 @@
 use burn::module::Param;
+use burn::tensor::{DType, FloatDType};
 
 use super::*;
 use crate::algorithm::{Algorithm, Ppo};
 use crate::batch::group_by_length;
 use crate::episode::Stream;
 use crate::learner::LearnerConfig;
+use crate::pass::Checkpointing;
+use crate::precision::cast;
 use crate::seed;
 use crate::testing::{
     TinyLm, assert_close, central_differences, config, episode, floats, random_episode, turn,
@@ -59,7 +62,7 @@ fn a_new_critic_values_everything_at_zero() {
     assert!(episodes.iter().flat_map(|episode| &episode.turns).all(|turn| turn.value == 0.0));
 }
 
-/// By hand, off the definition: the hidden state at the last context position times the head.
+/// Off the definition: the hidden state at the last context position times the head.
 #[test]
 fn each_turn_gets_the_value_at_the_end_of_its_own_context() {
     let critic = critic(2);
@@ -113,21 +116,24 @@ fn the_gradient_of_every_weight_is_that_of_finite_differences() {
 }
 
 #[test]
-fn micro_batches_in_any_split_and_order_add_up() {
+fn micro_batches_in_any_split_and_order_add_up_with_checkpoints_or_without() {
     let streams = streams();
     let whole: Vec<&TrainStream> = streams.iter().collect();
-    let learner = |micro_batch_tokens, workers| {
-        let config = LearnerConfig { micro_batch_tokens, workers, ..config(0.0) };
+    let learner = |micro_batch_tokens, workers, checkpointing| {
+        let config = LearnerConfig { micro_batch_tokens, workers, checkpointing, ..config(0.0) };
         Learner::new(critic(2), config)
     };
-    let (loss, gradient) = loss_and_gradient(&learner(1000, 1), &whole, 0.2);
+    let plain = learner(1000, 1, Checkpointing::None);
+    let (loss, gradient) = loss_and_gradient(&plain, &whole, 0.2);
     assert!(loss > 0.0 && gradient.iter().any(|slope| slope.abs() > 1e-2));
     let lengths: Vec<usize> = whole.iter().map(|stream| stream.tokens.len()).collect();
     assert!(group_by_length(&lengths, 20).len() > 2);
     for seed in 0..8 {
         let mut shuffled = whole.clone();
         seed::shuffle(&mut shuffled, seed);
-        let learner = learner([1, 20, 30, 45][seed as usize % 4], 1 + seed as usize / 4);
+        let checkpointing = [Checkpointing::None, Checkpointing::Layers][seed as usize % 2];
+        let tokens = [1, 20, 30, 45][seed as usize % 4];
+        let learner = learner(tokens, 1 + seed as usize / 4, checkpointing);
         let (split_loss, split_gradient) = loss_and_gradient(&learner, &shuffled, 0.2);
         assert_close(&[split_loss], &[loss], 1e-5);
         assert_close(&split_gradient, &gradient, 1e-5);
@@ -153,6 +159,17 @@ fn a_value_that_has_moved_far_enough_is_not_pulled() {
     assert_close(&[loss], &[0.5], 1e-6);
     let slope = floats(&gradients.get::<2>(learner.model().head.id).unwrap());
     assert!(slope.iter().any(|&slope| slope != 0.0));
+}
+
+#[test]
+fn a_critic_of_half_precision_has_a_head_of_it_too() {
+    let mut learner =
+        Learner::new(Critic::new(cast(TinyLm::new(0), FloatDType::BF16)), config(1e-2));
+    assert_eq!(learner.model().head.val().dtype(), DType::BF16);
+    let mut episodes = episodes(3);
+    learner.appraise(&mut episodes).unwrap();
+    let report = learner.fit(&episodes, &ppo().targets(&episodes), 1e3, 0).unwrap();
+    assert!(report.steps == 1 && report.gradient_norm > 0.0, "{report:?}");
 }
 
 #[test]
