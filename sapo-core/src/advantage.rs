@@ -3,6 +3,8 @@
 //! Everything here is pure arithmetic on the host. A position is a turn: observations between turns do
 //! not exist at this level, so no estimate can run over them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Discounting over turns.
@@ -129,6 +131,49 @@ pub fn normalize(numbers: &mut [f32], deviation: Deviation, epsilon: f64) -> boo
     false
 }
 
+/// What the distance of a return from its group's mean is divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupScale {
+    /// The group's sample standard deviation and 1e-6 (GRPO, arXiv 2402.03300, as verl computes it).
+    #[default]
+    Deviation,
+    /// Nothing (Dr. GRPO, arXiv 2503.20783).
+    One,
+}
+
+/// Returns compared inside groups: those with equal labels.
+///
+/// ```text
+/// A = (R - mean_g) / (std_g + 1e-6)
+/// ```
+/// A group of one has nothing to be compared with: its mean counts as 0 and its deviation as 1, as in
+/// verl. In a group of equal returns, up to rounding, all advantages are 0.
+///
+/// # Panics
+/// If there is not one label a return.
+pub fn group_advantages<L: Ord>(returns: &[f32], labels: &[L], scale: GroupScale) -> Vec<f32> {
+    const EPSILON: f64 = 1e-6;
+    assert_eq!(returns.len(), labels.len(), "one group a return");
+    let mut groups: BTreeMap<&L, Vec<f32>> = BTreeMap::new();
+    for (label, &number) in labels.iter().zip(returns) {
+        groups.entry(label).or_default().push(number);
+    }
+    let advantage = |(label, &number): (&L, &f32)| {
+        let moments = match &groups[label][..] {
+            [_] => Moments { mean: 0.0, std: 1.0 },
+            group => Moments::of(group, Deviation::Sample),
+        };
+        let distance = f64::from(number) - moments.mean;
+        match scale {
+            _ if moments.is_constant() => 0.0,
+            GroupScale::Deviation => (distance / (moments.std + EPSILON)) as f32,
+            GroupScale::One => distance as f32,
+        }
+    };
+    labels.iter().zip(returns).map(advantage).collect()
+}
+
 /// The share of the targets' variance that the predictions account for:
 /// `1 - Var(target - prediction) / Var(target)`; 1 is perfect, 0 is no better than the mean.
 ///
@@ -203,6 +248,26 @@ mod tests {
     fn the_sample_deviation_divides_by_one_less() {
         assert_eq!(Moments::of(&[1.0, 3.0], Deviation::Population).std, 1.0);
         assert_eq!(Moments::of(&[1.0, 3.0], Deviation::Sample).std, 2.0_f64.sqrt());
+    }
+
+    // By hand: group a is [1, 3] with mean 2 and sample deviation sqrt(2), group b [0, 0, 3] with mean 1 and
+    // sample deviation sqrt(3); c is alone.
+    #[test]
+    fn a_return_is_compared_with_those_of_its_group() {
+        let (returns, groups) = ([1.0, 0.0, 3.0, 0.0, 5.0, 3.0], ["a", "b", "a", "b", "c", "b"]);
+        let [a, b] = [1.0 / 2.0_f32.sqrt(), 1.0 / 3.0_f32.sqrt()];
+        let scaled = group_advantages(&returns, &groups, GroupScale::Deviation);
+        assert_close(&scaled, &[-a, -b, a, -b, 5.0, 2.0 * b]);
+        let plain = group_advantages(&returns, &groups, GroupScale::One);
+        assert_close(&plain, &[-1.0, -1.0, 1.0, -1.0, 5.0, 2.0]);
+    }
+
+    #[test]
+    fn a_group_of_equal_returns_has_nothing_to_tell() {
+        for scale in [GroupScale::Deviation, GroupScale::One] {
+            assert_eq!(group_advantages(&[0.1; 3], &[0; 3], scale), [0.0; 3]);
+        }
+        assert!(group_advantages::<u8>(&[], &[], GroupScale::One).is_empty());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Training methods: each makes targets out of episodes and a loss out of targets.
 
+mod grpo;
+mod ppo;
 mod sapo;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,8 @@ use crate::episode::Episode;
 use crate::objective::{Evaluation, LossBatch, LossOutput};
 use crate::value::{ActionSoftmax, Readout};
 
+pub use self::grpo::Grpo;
+pub use self::ppo::Ppo;
 pub use self::sapo::{Normalization, Sapo, Truncation};
 
 /// A method of training. Both steps are pure.

@@ -1,6 +1,7 @@
 //! The trainer's side: gradients, optimizer, and the update that an iteration's episodes lead to.
 
 mod checkpoint;
+mod critic;
 mod mini_batches;
 mod report;
 mod scoring;
@@ -10,6 +11,7 @@ use burn::optim::{AdamWConfig, GradientsAccumulator, GradientsParams, ModuleOpti
 use burn::prelude::*;
 use burn::tensor::FloatDType;
 
+pub use self::critic::CriticReport;
 pub use self::mini_batches::MiniBatches;
 use self::report::timed;
 pub use self::report::{UpdateCosts, UpdateReport};

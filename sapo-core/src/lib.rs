@@ -83,6 +83,7 @@ pub mod actor;
 pub mod advantage;
 pub mod algorithm;
 pub mod batch;
+pub mod critic;
 pub mod env;
 pub mod episode;
 pub mod error;
@@ -102,11 +103,12 @@ mod testing;
 pub mod value;
 
 pub use crate::actor::{Actor, Finish, Reply, TurnRequest};
-pub use crate::advantage::Discount;
+pub use crate::advantage::{Discount, GroupScale};
 pub use crate::algorithm::{
-    Algorithm, Normalization, Sapo, TargetSummary, Targets, Truncation, TurnTarget,
+    Algorithm, Grpo, Normalization, Ppo, Sapo, TargetSummary, Targets, Truncation, TurnTarget,
 };
 pub use crate::batch::{MicroBatch, StepTotals, TrainStream};
+pub use crate::critic::Critic;
 pub use crate::env::{
     Dialogue, DialogueError, Environment, Exchange, Message, Observation, Prompt, Role, Status,
     Step,
@@ -114,7 +116,9 @@ pub use crate::env::{
 pub use crate::episode::{End, Episode, Stream, Turn};
 pub use crate::error::Error;
 pub use crate::imitation::{ImitationReport, Lesson};
-pub use crate::learner::{Learner, LearnerConfig, MiniBatches, UpdateCosts, UpdateReport};
+pub use crate::learner::{
+    CriticReport, Learner, LearnerConfig, MiniBatches, UpdateCosts, UpdateReport,
+};
 pub use crate::model::{CausalLm, Placement};
 pub use crate::objective::{
     Evaluation, KlEstimator, LossBatch, LossOutput, LossStatistics, Objective, RatioClip,

@@ -112,7 +112,21 @@ impl Objective {
     /// # Panics
     /// If `kl_coefficient` is not 0 and the batch has no reference log-probabilities.
     pub fn forward(&self, evaluation: Evaluation, batch: &LossBatch) -> LossOutput {
-        let parts = self.parts(evaluation.masked(batch), &batch.masked());
+        let (evaluation, batch) = (evaluation.masked(batch), batch.masked());
+        let [value, action_value] = self.value_parts(&evaluation, &batch);
+        self.sum(LossParts { value, action_value, ..self.policy_parts(evaluation, &batch) })
+    }
+
+    /// [`forward`](Self::forward) for a method that reads no values off the logits: the loss without its
+    /// two value terms, whose parts are then 0.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub fn forward_policy(&self, evaluation: Evaluation, batch: &LossBatch) -> LossOutput {
+        self.sum(self.policy_parts(evaluation.masked(batch), &batch.masked()))
+    }
+
+    fn sum(&self, parts: LossParts) -> LossOutput {
         let loss = parts.policy.clone()
             + parts.value.clone() * self.value_coefficient
             + parts.action_value.clone() * self.action_value_coefficient
@@ -121,27 +135,34 @@ impl Objective {
         LossOutput { loss, parts: parts.detach() }
     }
 
-    fn parts(&self, evaluation: Evaluation, batch: &LossBatch) -> LossParts {
-        let Evaluation { log_probs, entropy, value_logits, action_value_logits } = evaluation;
-        let (tokens, turns) = (&batch.token_weights, &batch.turn_weights);
-        let log_ratio = log_probs.clone() - batch.old_log_probs.clone();
-        let policy = policy_loss(log_ratio.clone(), batch.advantages.clone(), self.clip);
+    /// `L_V` and `L_Q`. `[1]` each
+    fn value_parts(&self, evaluation: &Evaluation, batch: &LossBatch) -> [Tensor<1>; 2] {
         let value = clipped_regression(
-            self.readout.read(value_logits),
+            self.readout.read(evaluation.value_logits.clone()),
             batch.old_values.clone(),
             batch.value_targets.clone(),
             self.value_clip,
         );
         let action_value = clipped_regression(
-            self.readout.read(action_value_logits),
+            self.readout.read(evaluation.action_value_logits.clone()),
             batch.old_action_values.clone(),
             batch.action_value_targets.clone(),
             self.action_value_clip,
         );
+        [value, action_value].map(|errors| weighted_sum(errors, &batch.turn_weights))
+    }
+
+    /// All parts but those of the values, which are 0.
+    fn policy_parts(&self, evaluation: Evaluation, batch: &LossBatch) -> LossParts {
+        let Evaluation { log_probs, entropy, .. } = evaluation;
+        let tokens = &batch.token_weights;
+        let log_ratio = log_probs.clone() - batch.old_log_probs.clone();
+        let policy = policy_loss(log_ratio.clone(), batch.advantages.clone(), self.clip);
+        let nothing = Tensor::zeros([1], &tokens.device());
         LossParts {
             policy: weighted_sum(policy, tokens),
-            value: weighted_sum(value, turns),
-            action_value: weighted_sum(action_value, turns),
+            value: nothing.clone(),
+            action_value: nothing,
             kl: weighted_sum(self.divergence(log_probs, batch), tokens),
             entropy: weighted_sum(entropy, tokens),
             ratio: RatioStatistics::of(log_ratio, tokens, self.clip),

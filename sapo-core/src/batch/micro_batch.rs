@@ -57,6 +57,16 @@ impl MicroBatch {
         }
     }
 
+    /// The streams, padded.
+    pub(crate) fn block(&self) -> &TokenBlock {
+        &self.block
+    }
+
+    /// The last context position of each turn: indices into the block's tokens. `[turns]`
+    pub(crate) fn context_places(&self) -> Tensor<1, Int> {
+        self.places.clone().select(0, self.contexts.clone())
+    }
+
     /// Runs `model` over the streams and reads off what the loss needs.
     pub fn evaluate<M: CausalLm>(&self, model: &M, softmax: &ActionSoftmax) -> Evaluation {
         self.read_off(model, self.block.hidden(model, self.places.clone()), softmax)

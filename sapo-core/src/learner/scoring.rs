@@ -48,7 +48,11 @@ impl<M: CausalLm + Module> Learner<M> {
             let Some(TurnScores { log_probs, value, action_value }) = scores.next() else { break };
             let pairs = turn.log_probs.iter().zip(&log_probs);
             deviation = pairs.map(|(old, new)| (old - new).abs()).fold(deviation, f32::max);
-            (turn.log_probs, turn.value, turn.action_value) = (log_probs, value, action_value);
+            turn.log_probs = log_probs;
+            // Without value tokens the values are another network's, and stay as they are.
+            if algorithm.softmax().value_tokens.is_some() {
+                (turn.value, turn.action_value) = (value, action_value);
+            }
         }
         (episodes, deviation)
     }
@@ -85,7 +89,7 @@ impl<M: CausalLm + Module> Learner<M> {
 }
 
 /// The turns of an episode in the order in which its streams hold them.
-fn turns_by_stream(episode: &mut Episode) -> Vec<&mut Turn> {
+pub(super) fn turns_by_stream(episode: &mut Episode) -> Vec<&mut Turn> {
     let mut turns: Vec<&mut Turn> = episode.turns.iter_mut().collect();
     turns.sort_by_key(|turn| turn.stream);
     turns

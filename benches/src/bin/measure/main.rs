@@ -4,9 +4,15 @@
 //! says how many threads it may use. `benches/peers/run.sh` runs peers beside it.
 
 mod generate;
+mod head;
+mod iteration;
 mod meter;
+mod method;
 mod models;
+mod rollout;
+mod talk;
 mod train;
+mod update;
 
 use burn::prelude::*;
 use clap::Parser;
@@ -22,12 +28,24 @@ enum Workload {
     Generate(generate::Generate),
     /// Forward pass, backward pass and AdamW over a block of tokens.
     Train(train::Train),
+    /// The update of one method from episodes that are already played.
+    Update(update::Update),
+    /// Rollout and update of one method.
+    Iteration(iteration::Iteration),
+    /// The head's part of an update.
+    Head(head::Head),
+    /// A turn of a rollout of conversations.
+    Rollout(rollout::Rollout),
 }
 
 fn main() {
     let (name, cost) = match Workload::parse() {
         Workload::Generate(workload) => ("generate", workload.run()),
         Workload::Train(workload) => ("train", workload.run()),
+        Workload::Update(workload) => ("update", workload.run()),
+        Workload::Iteration(workload) => ("iteration", workload.run()),
+        Workload::Head(workload) => ("head", workload.run()),
+        Workload::Rollout(workload) => ("rollout", workload.run()),
     };
     let Cost { cpu_seconds, seconds, base_mib, peak_mib } = cost;
     let line = json!({

@@ -10,14 +10,15 @@ pub(crate) struct Cost {
     pub(crate) cpu_seconds: f64,
     /// Least wall seconds of a repetition.
     pub(crate) seconds: f64,
-    /// Peak memory before the first repetition, the model included, in MiB.
+    /// Memory before the first repetition, the model included, in MiB.
     pub(crate) base_mib: f64,
-    /// Peak memory after the last, in MiB.
+    /// The most memory since then, in MiB.
     pub(crate) peak_mib: f64,
 }
 
 /// Runs `work` once to warm up, then `repeats` times.
 pub(crate) fn measure(repeats: usize, mut work: impl FnMut()) -> Cost {
+    forget_peak();
     let base_mib = peak_mib();
     work();
     let mut cost =
@@ -32,7 +33,7 @@ pub(crate) fn measure(repeats: usize, mut work: impl FnMut()) -> Cost {
 }
 
 /// CPU seconds of this process so far, in steps of a clock tick.
-fn cpu_seconds() -> f64 {
+pub(crate) fn cpu_seconds() -> f64 {
     const TICKS_A_SECOND: f64 = 100.0;
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux' /proc");
     // The second field, the name in parentheses, may hold spaces; user and system time are the 14th and 15th.
@@ -41,7 +42,12 @@ fn cpu_seconds() -> f64 {
         / TICKS_A_SECOND
 }
 
-/// The most memory that was ever resident, in MiB.
+/// Sets the peak of memory to what is resident now: building a model takes more than the model.
+fn forget_peak() {
+    fs::write("/proc/self/clear_refs", "5").expect("Linux' /proc");
+}
+
+/// The most memory that was resident since then, in MiB.
 fn peak_mib() -> f64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux' /proc");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM");
