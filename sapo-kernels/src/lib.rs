@@ -6,6 +6,7 @@
 //! has it.
 
 mod adamw;
+mod attend;
 mod flex;
 mod head;
 mod lanes;
@@ -18,6 +19,7 @@ mod swiglu;
 mod weigh;
 
 pub use self::adamw::AdamW;
+pub use self::attend::attend;
 pub use self::head::{HeadReads, HeadScores, head_scores};
 pub use self::packed::PackedMatrix;
 pub use self::rms_norm::rms_norm;

@@ -1,7 +1,7 @@
 //! Causal attention with grouped key and value heads.
 
 use burn::prelude::*;
-use sapo_kernels::masked_softmax;
+use sapo_kernels::{attend as attend_few, masked_softmax};
 
 use crate::cache::LayerCache;
 use crate::config::ModelConfig;
@@ -199,6 +199,9 @@ fn attend_in_stretches(
 fn weigh(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, bias: Tensor<5>) -> Tensor<4> {
     let [rows, groups, folded, _] = q.dims();
     let [_, _, _, length, seen] = bias.dims();
+    if let Some(context) = attend_few(&q, &k, &v, &bias) {
+        return context;
+    }
     let scores = q.matmul(k.swap_dims(2, 3));
     let scores = scores.reshape([rows, groups, folded / length, length, seen]);
     masked_softmax(scores, bias).reshape([rows, groups, folded, seen]).matmul(v)
