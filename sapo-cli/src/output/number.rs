@@ -20,9 +20,10 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A number of bytes in the unit that leaves a whole part of one to three digits.
 pub(crate) fn bytes(count: u64) -> String {
-    const UNITS: [(f64, &str); 4] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match UNITS.into_iter().find(|(unit, _)| count as f64 >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", count as f64 / unit),
+    const UNITS: [(f64, &str, usize); 4] =
+        [(1e12, "TB", 2), (1e9, "GB", 1), (1e6, "MB", 1), (1e3, "kB", 1)];
+    match UNITS.into_iter().find(|(unit, ..)| count as f64 >= *unit) {
+        Some((unit, name, places)) => format!("{:.places$} {name}", count as f64 / unit),
         None => format!("{count} B"),
     }
 }
@@ -49,5 +50,6 @@ mod tests {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(1_500_000), "1.5 MB");
         assert_eq!(bytes(80_000_000_000), "80.0 GB");
+        assert_eq!(bytes(1_234_000_000_000), "1.23 TB");
     }
 }
