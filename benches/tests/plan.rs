@@ -2,10 +2,9 @@
 
 use std::process::Command;
 
+use sapo_core::Checkpointing;
 use sapo_models::ModelConfig;
-use sapo_models::memory::{
-    ActivationsKept, DecoderShape, Estimate, Kernels, Method, Precision, Workload,
-};
+use sapo_models::memory::{DecoderShape, Estimate, Kernels, Method, Precision, Workload};
 use serde_json::Value;
 
 /// How far the estimate may be from what was measured.
@@ -15,10 +14,10 @@ const TOLERANCE: f64 = 0.15;
 fn workload(method: Method, rows: u64, time: u64) -> Workload {
     Workload {
         method,
-        has_reference: false,
+        reference: None,
         precision: Precision::Single,
         adapter_rank: None,
-        kept: ActivationsKept::All,
+        checkpointing: Checkpointing::None,
         kernels: Kernels::Fused,
         stream_tokens: time,
         reply_tokens: time - 1,
@@ -59,6 +58,23 @@ fn assert_estimated(line: &str, config: &ModelConfig, workload: Workload) {
 fn a_step_with_many_tokens_takes_what_was_estimated() {
     let config = sapo_benches::shape("small").expect("a known shape");
     assert_estimated("train small 4 512", &config, workload(Method::Sapo, 4, 512));
+}
+
+// The inputs of layers, logits, and one layer's activations.
+#[test]
+fn a_checkpointed_step_takes_what_was_estimated() {
+    let config = sapo_benches::shape("mid").expect("a known shape");
+    let workload =
+        Workload { checkpointing: Checkpointing::Layers, ..workload(Method::Sapo, 4, 256) };
+    assert_estimated("train mid 4 256 --checkpointing", &config, workload);
+}
+
+// A second model. Of 4 turns a stream 7/8 are replies.
+#[test]
+fn an_update_with_a_critic_takes_what_was_estimated() {
+    let config = sapo_benches::shape("mid").expect("a known shape");
+    let workload = Workload { turns: 4, reply_tokens: 56, ..workload(Method::Ppo, 4, 256) };
+    assert_estimated("update ppo mid 4 256", &config, workload);
 }
 
 // Weights and moments.

@@ -3,13 +3,12 @@
 mod machine;
 
 use anyhow::{Result, bail};
-use sapo_models::memory::{
-    ActivationsKept, DecoderShape, Estimate, Kernels, Method, Precision, Workload,
-};
+use sapo_core::Checkpointing;
+use sapo_models::memory::{DecoderShape, Estimate, Kernels, Method, Precision, Workload};
 use sapo_models::{Family, ModelConfig};
 
 use crate::builtin;
-use crate::config::{DeviceName, ModelSection, PromptName, RunConfig};
+use crate::config::{DeviceName, Dtype, ModelSection, PromptName, RunConfig};
 use crate::output::{bytes, talk};
 
 /// About as many words as a new model's tokenizer finds in the games.
@@ -24,12 +23,12 @@ pub(crate) fn ensure_it_fits(config: &RunConfig) -> Result<()> {
     };
     if config.check_memory {
         let estimate = Estimate::new(&DecoderShape::of(&model), &workload(config, &model));
-        refuse(&estimate, available)?;
+        refuse(&estimate, config, available)?;
     }
     Ok(())
 }
 
-fn refuse(estimate: &Estimate, available: u64) -> Result<()> {
+fn refuse(estimate: &Estimate, config: &RunConfig, available: u64) -> Result<()> {
     if estimate.peak <= available {
         return Ok(());
     }
@@ -42,16 +41,21 @@ fn refuse(estimate: &Estimate, available: u64) -> Result<()> {
         bytes(available),
         bytes(estimate.resident()),
         bytes((*rollout).max(update.peak(1))),
-        remedy(estimate),
+        remedy(estimate, config),
     )
 }
 
 /// The settings that what is largest depends on.
-fn remedy(estimate: &Estimate) -> &'static str {
+fn remedy(estimate: &Estimate, config: &RunConfig) -> &'static str {
     if estimate.rollout > estimate.update.peak(1) {
         return "rollout.slots or rollout.max_prompt_tokens";
     }
-    "optimizer.micro_batch_tokens or workers"
+    match config.optimizer.checkpointing {
+        Checkpointing::None => {
+            "optimizer.micro_batch_tokens or workers, set optimizer.checkpointing=layers"
+        }
+        Checkpointing::Layers => "optimizer.micro_batch_tokens or workers",
+    }
 }
 
 /// The model that a run starts from, if its shape can be told without its weights.
@@ -76,12 +80,14 @@ fn workload(config: &RunConfig, model: &ModelConfig) -> Workload {
     let stream_tokens = longest_stream(config, model);
     Workload {
         method: Method::Sapo,
-        has_reference: config.sapo.kl_coefficient != 0.0,
-        precision: Precision::Single,
+        reference: (config.sapo.kl_coefficient != 0.0)
+            .then(|| precision(config.sapo.reference_precision)),
+        precision: precision(config.model.precision),
         adapter_rank: None,
-        kept: ActivationsKept::All,
-        kernels: match config.device {
-            DeviceName::Flex => Kernels::Fused,
+        checkpointing: optimizer.checkpointing,
+        kernels: match (config.device, config.model.precision) {
+            (DeviceName::Flex, Dtype::F32) => Kernels::Fused,
+            (DeviceName::Flex, Dtype::Bf16) => Kernels::Plain,
         },
         stream_tokens,
         reply_tokens: tokens(rollout.max_new_tokens),
@@ -93,6 +99,13 @@ fn workload(config: &RunConfig, model: &ModelConfig) -> Workload {
         micro_batch_tokens: tokens(optimizer.micro_batch_tokens),
         workers: tokens(config.workers),
         slots: tokens(rollout.slots.min(config.episodes)),
+    }
+}
+
+fn precision(dtype: Dtype) -> Precision {
+    match dtype {
+        Dtype::F32 => Precision::Single,
+        Dtype::Bf16 => Precision::Mixed,
     }
 }
 
@@ -138,7 +151,7 @@ mod tests {
         let message = |config: &RunConfig| {
             let model = model(config).unwrap();
             let estimate = Estimate::new(&DecoderShape::of(&model), &workload(config, &model));
-            refuse(&estimate, 1_000_000).unwrap_err().to_string()
+            refuse(&estimate, config, 1_000_000).unwrap_err().to_string()
         };
         let said = message(&config);
         assert!(said.contains("1.0 MB are available") && said.contains("rollout.slots"), "{said}");
@@ -152,6 +165,6 @@ mod tests {
         let config = RunConfig { workers: 2, ..RunConfig::default() };
         let model = model(&config).unwrap();
         let estimate = Estimate::new(&DecoderShape::of(&model), &workload(&config, &model));
-        assert!(refuse(&estimate, 2_000_000_000).is_ok(), "{estimate:?}");
+        assert!(refuse(&estimate, &config, 2_000_000_000).is_ok(), "{estimate:?}");
     }
 }

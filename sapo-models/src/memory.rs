@@ -19,4 +19,4 @@ mod workload;
 
 pub use self::estimate::{Estimate, Update};
 pub use self::shape::{DecoderShape, FeedForward};
-pub use self::workload::{ActivationsKept, Kernels, Method, Precision, Workload};
+pub use self::workload::{Kernels, Method, Precision, Workload};

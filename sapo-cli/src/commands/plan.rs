@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use sapo_core::Checkpointing;
 use sapo_models::ModelConfig;
-use sapo_models::memory::{
-    ActivationsKept, DecoderShape, Estimate, Kernels, Method, Precision, Workload,
-};
+use sapo_models::memory::{DecoderShape, Estimate, Kernels, Method, Precision, Workload};
 
 use self::report::Report;
 use self::size::MemorySize;
@@ -54,7 +53,7 @@ pub(crate) struct PlanArgs {
     /// Micro-batches at once, each on a thread of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = size())]
     workers: u64,
-    /// The precision of weights, gradients and activations; bf16 has f32 master copies and moments
+    /// The precision of weights and activations; with bf16, master copies, gradients and moments are f32
     #[arg(long, value_enum, value_name = "TYPE", default_value_t = PrecisionArg::F32)]
     precision: PrecisionArg,
     /// Train adapters of this rank on all projections, and leave the weights as they are
@@ -142,18 +141,19 @@ impl PlanArgs {
     }
 
     fn workload(&self, method: Method) -> Workload {
+        let precision = match self.precision {
+            PrecisionArg::F32 => Precision::Single,
+            PrecisionArg::Bf16 => Precision::Mixed,
+        };
         let stream_tokens = self.prompt_tokens + self.turns * self.response_tokens;
         Workload {
             method,
-            has_reference: self.kl != 0.0,
-            precision: match self.precision {
-                PrecisionArg::F32 => Precision::Single,
-                PrecisionArg::Bf16 => Precision::Mixed,
-            },
+            reference: (self.kl != 0.0).then_some(precision),
+            precision,
             adapter_rank: self.lora,
-            kept: match self.checkpointing {
-                CheckpointingArg::None => ActivationsKept::All,
-                CheckpointingArg::Layers => ActivationsKept::LayerInputs,
+            checkpointing: match self.checkpointing {
+                CheckpointingArg::None => Checkpointing::None,
+                CheckpointingArg::Layers => Checkpointing::Layers,
             },
             kernels: self.kernels(),
             stream_tokens,

@@ -26,7 +26,15 @@ fn config(changes: Value) -> Value {
 
 #[test]
 fn a_plan_is_a_table_of_all_methods() {
-    assert_snapshot!(desk().sapo("plan --config model --gpu-memory 1GB --precision bf16"), @"");
+    assert_snapshot!(desk().sapo("plan --config model --gpu-memory 1GB --precision bf16"), @r"
+    exit 0
+    -- stdout
+    model: 150,400 parameters
+           weights   masters  gradients  optimizer  reference  critic  activations  logits  KV cache  reserve      peak  GPUs of 1GB
+    sapo  300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB     0 B     128.4 MB  8.2 MB   83.9 MB  17.3 MB  153.8 MB            1
+    ppo   300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB  2.1 MB     128.4 MB  8.2 MB   83.9 MB  17.4 MB  156.0 MB            1
+    grpo  300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB     0 B     128.4 MB  8.2 MB   83.9 MB  17.3 MB  153.8 MB            1
+    ");
 }
 
 #[test]
@@ -66,9 +74,23 @@ fn a_mixture_of_experts_is_planned_though_it_cannot_be_trained() {
 fn what_cannot_be_planned_is_refused() {
     let desk = desk();
     desk.write("odd.json", config(json!({"hidden_size": "wide"})).to_string());
-    assert_snapshot!(desk.sapo("plan --config odd.json"), @"");
-    assert_snapshot!(desk.sapo("plan --config nowhere"), @"");
-    assert_snapshot!(desk.sapo("plan --config model --gpu-memory 80"), @"");
+    assert_snapshot!(desk.sapo("plan --config odd.json"), @r#"
+    exit 1
+    -- stderr
+    error: odd.json: `hidden_size` is "wide", not a whole number
+    "#);
+    assert_snapshot!(desk.sapo("plan --config nowhere"), @r"
+    exit 1
+    -- stderr
+    error: nowhere: No such file or directory (os error 2)
+    ");
+    assert_snapshot!(desk.sapo("plan --config model --gpu-memory 80"), @r"
+    exit 2
+    -- stderr
+    error: invalid value '80' for '--gpu-memory <SIZE>': write a number and a unit, as in 80GB or 80GiB
+
+    For more information, try '--help'.
+    ");
     assert!(desk.sapo("plan").starts_with("exit 2"));
     assert!(desk.sapo("plan --config model --response-tokens 0").starts_with("exit 2"));
     let small = desk.sapo("plan --config model --gpu-memory 1MB");

@@ -4,10 +4,11 @@
 //! Counted are the tensors that some step of the graph holds: the inputs of a product with a tracked
 //! other side, and what a kernel keeps. Views of one tensor count once.
 
+use sapo_core::Checkpointing;
 use sapo_kernels::logits_held;
 
 use super::shape::{DecoderShape, FeedForward};
-use super::workload::{ActivationsKept, Kernels, Precision, Workload};
+use super::workload::{Kernels, Precision, Workload};
 use crate::attention::stretch;
 
 /// Bytes of a number in single precision, whatever the precision of the model.
@@ -85,9 +86,9 @@ fn scores(shape: &DecoderShape, workload: &Workload) -> u64 {
 
 /// Bytes that are kept until the backward pass reaches the layers.
 pub(super) fn kept(shape: &DecoderShape, workload: &Workload) -> u64 {
-    match workload.kept {
-        ActivationsKept::All => shape.layers * layer(shape, workload),
-        ActivationsKept::LayerInputs => {
+    match workload.checkpointing {
+        Checkpointing::None => shape.layers * layer(shape, workload),
+        Checkpointing::Layers => {
             shape.layers * workload.tokens() * shape.hidden * workload.precision.bytes()
         }
     }
@@ -102,9 +103,9 @@ pub(super) fn in_layer(shape: &DecoderShape, workload: &Workload) -> u64 {
         FeedForward::Experts { active, intermediate, .. } => active * intermediate,
     };
     let gradients = workload.tokens() * (3 * width + 2 * shape.hidden) * workload.precision.bytes();
-    match workload.kept {
-        ActivationsKept::All => gradients,
-        ActivationsKept::LayerInputs => gradients + layer(shape, workload),
+    match workload.checkpointing {
+        Checkpointing::None => gradients,
+        Checkpointing::Layers => gradients + layer(shape, workload),
     }
 }
 

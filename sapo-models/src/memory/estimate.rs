@@ -1,11 +1,16 @@
 //! An estimate: bytes of each part, and the peak that they come to.
 
+use sapo_core::Checkpointing;
+
 use super::activations;
 use super::shape::DecoderShape;
-use super::workload::{ActivationsKept, Method, Precision, Workload};
+use super::workload::{Method, Precision, Workload};
 
-/// Bytes of each of AdamW's two moments, which are in single precision.
+/// Bytes of AdamW's two moments, which are in single precision.
 const MOMENTS: u64 = 8;
+
+/// Bytes of a gradient: they are summed in single precision.
+const GRADIENT: u64 = 4;
 
 /// What a process takes without a model.
 const PROCESS: u64 = 10 << 20;
@@ -85,9 +90,9 @@ impl Estimate {
             gradients: update.gradients,
             optimizer: trained * MOMENTS,
             // With adapters the reference is the model without them.
-            reference: match workload.has_reference && workload.adapter_rank.is_none() {
-                true => shape.parameters() * bytes,
-                false => 0,
+            reference: match (workload.reference, workload.adapter_rank) {
+                (Some(precision), None) => shape.parameters() * precision.bytes(),
+                _ => 0,
             },
             critic: critic(shape, workload),
             activations: workload.concurrent()
@@ -152,19 +157,19 @@ fn rollout_logits(shape: &DecoderShape, workload: &Workload, precision: Precisio
 /// have given. The optimizer drops a gradient for each new weight that it writes beside the old one, and
 /// needs room for a tensor in between.
 fn update(shape: &DecoderShape, workload: &Workload) -> Update {
-    let bytes = workload.precision.bytes();
-    let set = workload.trained_parameters(shape) * bytes;
-    let largest = workload.largest_tensor(shape) * bytes;
+    let set = workload.trained_parameters(shape) * GRADIENT;
+    let largest = workload.largest_tensor(shape) * GRADIENT;
     let workers = workload.concurrent();
     let before = if workload.micro_batches() > workers { set } else { 0 };
     let kept = activations::kept(shape, workload);
     let in_layer = activations::in_layer(shape, workload);
     let logits = activations::logits(shape, workload);
-    let is_layered = workload.kept == ActivationsKept::LayerInputs;
+    let is_layered = workload.checkpointing == Checkpointing::Layers;
     let (last_set, last_layer) = if is_layered { (set, in_layer) } else { (before + set, 0) };
     let doubled = if shape.is_tied || is_layered { largest } else { 0 };
-    let start =
-        Stage { shared: workers * before, own: workers * (kept + logits.max(largest + in_layer)) };
+    // The head's gradient is given room while its logits are still there.
+    let at_work = kept + largest + logits.max(in_layer);
+    let start = Stage { shared: workers * before, own: workers * at_work };
     let end = Stage { shared: workers * (last_set + doubled), own: workers * last_layer };
     let step = Stage { shared: set + largest, own: 0 };
     Update { gradients: workers * last_set, stages: [start, end, step] }

@@ -1,5 +1,7 @@
 //! What is asked of a model.
 
+use sapo_core::Checkpointing;
+
 use super::shape::DecoderShape;
 
 /// A training method, as far as memory is concerned.
@@ -27,17 +29,17 @@ impl Method {
     }
 }
 
-/// The precision of weights, gradients and activations.
+/// The precision of weights and activations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// Everything in 32 bits.
     Single,
-    /// 16 bits, with a 32-bit master copy of each trained weight and 32-bit moments.
+    /// 16 bits, with a 32-bit master copy of each trained weight. Gradients are summed in 32 bits.
     Mixed,
 }
 
 impl Precision {
-    /// Bytes of a weight, a gradient or an activation.
+    /// Bytes of a weight or an activation.
     pub(super) fn bytes(self) -> u64 {
         match self {
             Precision::Single => 4,
@@ -54,15 +56,6 @@ impl Precision {
     }
 }
 
-/// Which activations are kept for the backward pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ActivationsKept {
-    /// Those of all layers.
-    All,
-    /// What goes into each layer; a layer's others are computed again.
-    LayerInputs,
-}
-
 /// Which operations a device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernels {
@@ -77,14 +70,14 @@ pub enum Kernels {
 pub struct Workload {
     /// The method.
     pub method: Method,
-    /// Whether a frozen reference is compared with: where the KL coefficient is not 0.
-    pub has_reference: bool,
+    /// The precision of the frozen reference; there is one where the KL coefficient is not 0.
+    pub reference: Option<Precision>,
     /// The precision of what is computed.
     pub precision: Precision,
     /// The rank of adapters; `None` trains all weights.
     pub adapter_rank: Option<u64>,
     /// Which activations are kept.
-    pub kept: ActivationsKept,
+    pub checkpointing: Checkpointing,
     /// Which operations compute.
     pub kernels: Kernels,
     /// Tokens of a stream, replies included.
