@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! resident = weights + masters + optimizer + reference + critic
-//! rollout  = KV cache + logits of one token a slot
+//! rollout  = KV cache + logits of one token a slot + packed weights (flex)
 //! update   = the largest of   start of the backward pass:  gradients so far + activations + logits
 //!                             its end:                     all gradients + those of the embedding
 //!                             the optimizer's step:        gradients + weights before and after

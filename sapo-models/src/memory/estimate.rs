@@ -4,7 +4,7 @@ use sapo_core::Checkpointing;
 
 use super::activations;
 use super::shape::DecoderShape;
-use super::workload::{Method, Precision, Workload};
+use super::workload::{Kernels, Method, Workload};
 
 /// Bytes of AdamW's two moments, which are in single precision.
 const MOMENTS: u64 = 8;
@@ -100,7 +100,7 @@ impl Estimate {
             logits: workload.concurrent() * activations::logits(shape, workload),
             kv_cache: kv_cache(shape, workload),
             reserve: 0,
-            rollout: kv_cache(shape, workload) + rollout_logits(shape, workload, precision),
+            rollout: rollout(shape, workload),
             update,
             peak: 0,
         };
@@ -144,9 +144,16 @@ fn kv_cache(shape: &DecoderShape, workload: &Workload) -> u64 {
     tokens * shape.layers * 2 * shape.keys() * workload.precision.bytes()
 }
 
-/// Logits of one token a slot, on the device and twice as numbers of the host.
-fn rollout_logits(shape: &DecoderShape, workload: &Workload, precision: Precision) -> u64 {
-    workload.slots * shape.vocabulary * (2 * precision.bytes() + 4)
+/// Keys and values, logits of one token a slot, on the device and twice as numbers of the host, and the copy
+/// of the weights that decoding reads where there are kernels.
+fn rollout(shape: &DecoderShape, workload: &Workload) -> u64 {
+    let bytes = workload.precision.bytes();
+    let logits = workload.slots * shape.vocabulary * (2 * bytes + 4);
+    let packed = match workload.kernels {
+        Kernels::Fused => shape.parameters() * bytes,
+        Kernels::Plain => 0,
+    };
+    kv_cache(shape, workload) + logits + packed
 }
 
 /// The stages of an update.

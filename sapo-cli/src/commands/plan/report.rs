@@ -41,9 +41,11 @@ impl Report {
             model: model.display().to_string(),
             parameters: shape.parameters(),
             bytes: by_method(&|estimate| {
+                let stages = [("rollout", estimate.rollout), ("update", estimate.update.peak(1))];
                 parts(estimate)
-                    .map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes)))
                     .into_iter()
+                    .chain(stages)
+                    .map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes)))
                     .collect()
             }),
             gpus: gpu_memory

@@ -1,4 +1,3 @@
-use super::super::workload::Kernels;
 use super::*;
 use crate::memory::FeedForward;
 
@@ -59,6 +58,8 @@ fn every_part_is_what_the_model_keeps() {
     assert_eq!(found.logits, 4 * 2 * 4 * 10);
     // 5 slots of 8 tokens, 2 layers, a key and a value of 2 numbers.
     assert_eq!(found.kv_cache, 4 * 5 * 8 * 2 * 4);
+    // Beside them logits, here and twice on the host, and packed weights.
+    assert_eq!(found.rollout, found.kv_cache + 5 * 10 * 12 + 4 * PARAMETERS);
     // The backward pass begins with all activations, and either the logits or a layer's gradients beside
     // that of the head.
     assert_eq!(found.update.peak(1), 4 * (16 * (140 + 26) + 40));
