@@ -91,6 +91,12 @@ impl Trainer {
             reply < positions,
             "rollout.max_new_tokens is {reply}; the model has {positions} positions for a whole stream"
         );
+        let budget = config.optimizer.micro_batch_tokens;
+        ensure!(
+            budget > reply,
+            "optimizer.micro_batch_tokens is {budget}; a stream with one reply of rollout.max_new_tokens, \
+             {reply}, does not fit into it"
+        );
         let folder = RunFolder::create(out, &config)?;
         talk(format!("run folder: {}", folder.path().display()));
         let decoder = warm_up(&config, &agent, decoder, &interrupt)?;

@@ -31,9 +31,9 @@ fn a_plan_is_a_table_of_all_methods() {
     -- stdout
     model: 150,400 parameters
            weights   masters  gradients  optimizer  reference  critic  activations  logits  KV cache  reserve      peak  GPUs of 1GB
-    sapo  300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB     0 B     128.4 MB  8.2 MB   83.9 MB  17.3 MB  153.8 MB            1
-    ppo   300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB  2.1 MB     128.4 MB  8.2 MB   83.9 MB  17.4 MB  156.0 MB            1
-    grpo  300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB     0 B     128.4 MB  8.2 MB   83.9 MB  17.3 MB  153.8 MB            1
+    sapo  300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB     0 B     128.4 MB  8.2 MB   83.9 MB  17.3 MB  154.1 MB            1
+    ppo   300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB  2.1 MB     128.4 MB  8.2 MB   83.9 MB  17.4 MB  156.3 MB            1
+    grpo  300.8 kB  601.6 kB     1.2 MB     1.2 MB   300.8 kB     0 B     128.4 MB  8.2 MB   83.9 MB  17.3 MB  154.1 MB            1
     ");
 }
 
@@ -111,6 +111,17 @@ fn a_run_that_cannot_fit_is_refused_before_it_starts() {
     assert!(said.starts_with("exit 1"), "{said}");
     assert!(told.iter().all(|words| said.contains(words)), "{said}");
     assert!(!desk.path("runs").exists(), "a refused run leaves nothing behind");
+}
+
+#[test]
+fn a_micro_batch_holds_at_least_one_stream() {
+    let desk = Desk::new();
+    let small = "train --set optimizer.micro_batch_tokens=24 --set rollout.max_new_tokens=24";
+    assert_snapshot!(desk.sapo(small), @r"
+    exit 1
+    -- stderr
+    error: optimizer.micro_batch_tokens is 24; a stream with one reply of rollout.max_new_tokens, 24, does not fit into it
+    ");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::memory::FeedForward;
+use crate::memory::{FeedForward, Precision};
 
 /// Two layers of width 4, two heads of width 2 and one for keys and values: 40 of embedding, 4 of the last
 /// norm, and a layer has 16 + 8 + 8 + 16 of attention, 72 of its MLP and 8 of norms.
