@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use sapo_models::ModelConfig;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
@@ -20,6 +21,12 @@ const FILES: [(&str, &[u8]); 6] = files![
     "tokenizer_config.json",
     "chat_template.jinja",
 ];
+
+/// The shape of the model.
+pub(crate) fn model_config() -> Result<ModelConfig> {
+    let text = FILES.iter().find(|(name, _)| *name == "config.json").map_or(&[][..], |file| file.1);
+    Ok(ModelConfig::parse(&String::from_utf8_lossy(text))?)
+}
 
 /// Writes the model into a folder.
 pub(crate) fn unpack(folder: &Path) -> Result<()> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{completions, env, generate, inspect, play};
+use crate::commands::{completions, env, generate, inspect, plan, play};
 use crate::config::EnvName;
 use crate::output::Format;
 
@@ -33,6 +33,7 @@ pub(crate) enum Command {
     Play(play::PlayArgs),
     Generate(generate::GenerateArgs),
     Inspect(inspect::InspectArgs),
+    Plan(plan::PlanArgs),
     Completions(completions::CompletionsArgs),
 }
 

@@ -6,5 +6,6 @@ pub(crate) mod eval;
 mod games;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod plan;
 pub(crate) mod play;
 pub(crate) mod train;

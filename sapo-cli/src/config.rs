@@ -30,6 +30,8 @@ pub(crate) struct RunConfig {
     /// Threads that play and learn side by side; 0 takes as many as the processor has cores. Results of
     /// another number differ by rounding.
     pub(crate) workers: usize,
+    /// Whether a run is refused whose estimated memory the machine does not have.
+    pub(crate) check_memory: bool,
     /// The training method.
     pub(crate) algorithm: AlgorithmName,
     /// Reinforcement-learning iterations.
@@ -53,6 +55,7 @@ impl Default for RunConfig {
             seed: 0,
             device: DeviceName::Flex,
             workers: 0,
+            check_memory: true,
             algorithm: AlgorithmName::Sapo,
             iterations: 72,
             episodes: 256,

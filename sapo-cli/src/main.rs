@@ -8,6 +8,7 @@ mod config;
 mod evaluation;
 mod failure;
 mod interrupt;
+mod memory;
 mod metrics;
 mod output;
 mod run_folder;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Play(args) => commands::play::run(args, format),
         Command::Generate(args) => commands::generate::run(args, format),
         Command::Inspect(args) => commands::inspect::run(args, format),
+        Command::Plan(args) => commands::plan::run(args, format),
         Command::Completions(args) => commands::completions::run(args),
     };
     failure::exit_code(outcome)

@@ -21,6 +21,7 @@ use crate::agent::{Agent, device, readout};
 use crate::config::{Dtype, OptimizerSection, RunConfig};
 use crate::evaluation::{Evaluation, Settings, evaluate};
 use crate::interrupt::Interrupt;
+use crate::memory::{LongStreams, ensure_it_fits};
 use crate::metrics::Line;
 use crate::output::{percent, progress_bar, talk};
 use crate::run_folder::{RunFolder, RunState};
@@ -63,6 +64,7 @@ pub(crate) struct Trainer {
     tasks: TaskSet,
     held_out: TaskSet,
     state: RunState,
+    long_streams: LongStreams,
 }
 
 /// How long a call of [`Trainer::run`] goes on.
@@ -79,6 +81,7 @@ impl Trainer {
         interrupt: Interrupt,
     ) -> Result<Option<Self>> {
         let clock = Instant::now();
+        ensure_it_fits(&config)?;
         let device = device(config.device);
         let (tasks, held_out) = task_sets(&config)?;
         let (agent, decoder) = Agent::start(&config, &device, || warm_start::corpus(&config))?;
@@ -87,6 +90,12 @@ impl Trainer {
         ensure!(
             reply < positions,
             "rollout.max_new_tokens is {reply}; the model has {positions} positions for a whole stream"
+        );
+        let budget = config.optimizer.micro_batch_tokens;
+        ensure!(
+            budget > reply,
+            "optimizer.micro_batch_tokens is {budget}; a stream with one reply of rollout.max_new_tokens, \
+             {reply}, does not fit into it"
         );
         let folder = RunFolder::create(out, &config)?;
         talk(format!("run folder: {}", folder.path().display()));
@@ -114,6 +123,7 @@ impl Trainer {
             tasks,
             held_out,
             state,
+            long_streams: LongStreams::default(),
         }))
     }
 
@@ -129,6 +139,7 @@ impl Trainer {
             folder.path().display()
         );
         let clock = Instant::now();
+        ensure_it_fits(&config)?;
         let device = device(config.device);
         let (tasks, held_out) = task_sets(&config)?;
         let (checkpoint, state) = folder.newest_checkpoint()?;
@@ -154,6 +165,7 @@ impl Trainer {
             tasks,
             held_out,
             state,
+            long_streams: LongStreams::default(),
         })
     }
 
@@ -224,6 +236,9 @@ impl Trainer {
             let fault = rollout.faults.last().map_or("none".into(), ToString::to_string);
             bail!("iteration {}: every episode failed; the last fault: {fault}", iteration + 1);
         }
+        let streams = rollout.episodes.iter().flat_map(|episode| &episode.streams);
+        let lengths = streams.map(|stream| stream.tokens.len());
+        self.long_streams.notice(lengths, self.config.optimizer.micro_batch_tokens);
         let clock = Instant::now();
         let update = self.learner.update(
             &self.sapo,

@@ -260,8 +260,15 @@ impl<M: CausalLm + Module> Learner<M> {
     pub(crate) fn descend(&mut self, mut gradients: GradientsParams, rate: f64) -> f32 {
         let norm = clip_global_norm(&self.model, &mut gradients, self.config.max_gradient_norm);
         if norm.is_finite() {
-            let stepped = self.optimizer.0.step(rate, self.masters().clone(), gradients);
-            self.set_masters(stepped);
+            match self.masters.take() {
+                // Moved, not cloned: only a sole owner is changed in place.
+                Some(Masters { model, half }) => {
+                    let model = self.optimizer.0.step(rate, model, gradients);
+                    self.model = cast(model.clone(), half);
+                    self.masters = Some(Masters { model, half });
+                }
+                None => self.model = self.optimizer.0.step(rate, self.model.clone(), gradients),
+            }
         }
         norm
     }

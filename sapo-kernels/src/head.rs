@@ -70,6 +70,14 @@ pub fn head_scores(
     Some(HeadScores { log_probs: row(0), entropy: row(1), value_logits: row(2) })
 }
 
+/// How many logits [`head_scores`] holds at once, those that are kept for a backward pass included.
+pub fn logits_held(positions: usize, vocabulary: usize) -> usize {
+    match positions * vocabulary {
+        logits if logits <= KEPT => logits,
+        _ => positions * part_length(positions, vocabulary).min(vocabulary),
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Head {
     tokens: Vec<usize>,
@@ -187,10 +195,15 @@ struct Part {
 
 fn parts(head: &FlexTensor, positions: usize) -> impl Iterator<Item = Part> + use<> {
     let vocabulary = head.shape()[0];
-    let step = (CHUNK / positions.max(1)).clamp(256, vocabulary.max(256));
+    let step = part_length(positions, vocabulary);
     (0..vocabulary)
         .step_by(step)
         .map(move |start| Part { start, length: step.min(vocabulary - start) })
+}
+
+/// The length of all parts but the last.
+fn part_length(positions: usize, vocabulary: usize) -> usize {
+    (CHUNK / positions.max(1)).clamp(256, vocabulary.max(256))
 }
 
 /// `[positions, part]`

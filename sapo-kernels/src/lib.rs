@@ -20,7 +20,7 @@ mod weigh;
 
 pub use self::adamw::AdamW;
 pub use self::attend::attend;
-pub use self::head::{HeadReads, HeadScores, head_scores};
+pub use self::head::{HeadReads, HeadScores, head_scores, logits_held};
 pub use self::packed::PackedMatrix;
 pub use self::rms_norm::rms_norm;
 pub use self::rotate::rotate;

@@ -149,7 +149,7 @@ impl Attention {
 }
 
 /// How many queries to take at a time, where scores that are kept for a gradient should fit into a cache.
-fn stretch(heads: usize, time: usize, columns: usize, is_tracked: bool) -> usize {
+pub(crate) fn stretch(heads: usize, time: usize, columns: usize, is_tracked: bool) -> usize {
     let scores = if is_tracked { SCORES_WITH_GRADIENT } else { SCORES };
     let fits = scores / (heads * columns).max(1);
     let stretches = time.div_ceil(fits.max(SHORTEST_STRETCH)).max(1);

@@ -8,6 +8,8 @@ use crate::error::ModelError;
 
 mod read;
 
+pub(crate) use self::read::Keys;
+
 /// The families of decoders that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {

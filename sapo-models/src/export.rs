@@ -191,7 +191,7 @@ fn write_aside(
         File::create(&aside).and_then(|file| file.metadata()).map_err(ModelError::io(&aside))?;
     let tensors = parameters.into_iter().map(|parameter| {
         let NamedParameter { name, shape, values } = parameter;
-        (name, Encoded::new(shape, &values, stored))
+        (name, Encoded { shape, values, stored })
     });
     let format = HashMap::from([("format".to_owned(), "pt".to_owned())]);
     serialize_to_file(tensors, Some(format), &aside).map_err(|error| ModelError::Io {
@@ -203,31 +203,19 @@ fn write_aside(
     Ok(aside)
 }
 
-/// A tensor as bytes.
+/// A tensor that becomes bytes when it is written, so that no second copy of a model is in memory.
 struct Encoded {
-    dtype: Dtype,
     shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl Encoded {
-    fn new(shape: Vec<usize>, values: &[f32], stored: StoredType) -> Self {
-        let (dtype, bytes) = match stored {
-            StoredType::F32 => {
-                (Dtype::F32, values.iter().flat_map(|value| value.to_le_bytes()).collect())
-            }
-            StoredType::Bf16 => {
-                let round = |&value: &f32| bf16::from_f32(value).to_le_bytes();
-                (Dtype::BF16, values.iter().flat_map(round).collect())
-            }
-        };
-        Encoded { dtype, shape, bytes }
-    }
+    values: Vec<f32>,
+    stored: StoredType,
 }
 
 impl View for Encoded {
     fn dtype(&self) -> Dtype {
-        self.dtype
+        match self.stored {
+            StoredType::F32 => Dtype::F32,
+            StoredType::Bf16 => Dtype::BF16,
+        }
     }
 
     fn shape(&self) -> &[usize] {
@@ -235,11 +223,18 @@ impl View for Encoded {
     }
 
     fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
+        let mut bytes = Vec::with_capacity(self.data_len());
+        for &value in &self.values {
+            match self.stored {
+                StoredType::F32 => bytes.extend_from_slice(&value.to_le_bytes()),
+                StoredType::Bf16 => bytes.extend_from_slice(&bf16::from_f32(value).to_le_bytes()),
+            }
+        }
+        bytes.into()
     }
 
     fn data_len(&self) -> usize {
-        self.bytes.len()
+        self.values.len() * self.stored.bytes()
     }
 }
 

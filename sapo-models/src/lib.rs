@@ -15,6 +15,7 @@ mod folder;
 mod generate;
 mod init;
 mod llama;
+pub mod memory;
 mod mlp;
 mod norm;
 mod part;

@@ -18,6 +18,16 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
+/// A number of bytes in the unit that leaves a whole part of one to three digits.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [(f64, &str, usize); 4] =
+        [(1e12, "TB", 2), (1e9, "GB", 1), (1e6, "MB", 1), (1e3, "kB", 1)];
+    match UNITS.into_iter().find(|(unit, ..)| count as f64 >= *unit) {
+        Some((unit, name, places)) => format!("{:.places$} {name}", count as f64 / unit),
+        None => format!("{count} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +43,13 @@ mod tests {
     #[test]
     fn shares_are_told_in_percent() {
         assert_eq!(percent(0.875), "87.5 %");
+    }
+
+    #[test]
+    fn bytes_have_a_unit_of_their_size() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(1_500_000), "1.5 MB");
+        assert_eq!(bytes(80_000_000_000), "80.0 GB");
+        assert_eq!(bytes(1_234_000_000_000), "1.23 TB");
     }
 }

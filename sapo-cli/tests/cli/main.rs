@@ -4,6 +4,7 @@ mod desk;
 mod envs;
 mod folders;
 mod models;
+mod plan;
 mod play;
 mod train;
 mod usage;

@@ -23,6 +23,7 @@ fn help_is_for_a_new_user() {
       play         Plays a world's task yourself, in the terminal
       generate     Lets a model answer a message or, with --raw, continue a text
       inspect      Describes a model folder (shape, size, value tokens) or a run folder (settings, progress, success)
+      plan         Estimates the memory that training a model takes, for each method, and how many GPUs that is
       completions  Writes a shell's completions to stdout
       help         Print this message or the help of the given subcommand(s)
 

@@ -8,15 +8,15 @@ use super::{Family, ModelConfig};
 use crate::error::ModelError;
 
 /// The keys of one file, read with errors that name both.
-pub(super) struct Keys<'a> {
+pub(crate) struct Keys<'a> {
     /// Where they stand, for messages.
-    pub(super) path: &'a Path,
+    pub(crate) path: &'a Path,
     /// The file's top level.
-    pub(super) file: &'a Map<String, Value>,
+    pub(crate) file: &'a Map<String, Value>,
 }
 
 impl Keys<'_> {
-    pub(super) fn config(&self) -> Result<ModelConfig, ModelError> {
+    pub(crate) fn config(&self) -> Result<ModelConfig, ModelError> {
         let family = self.family()?;
         self.refuse_what_is_not_implemented()?;
         let hidden_size = self.size("hidden_size")?;
@@ -117,18 +117,18 @@ impl Keys<'_> {
     }
 
     /// A key's value; null counts as absent.
-    fn value(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         self.file.get(key).filter(|value| !value.is_null())
     }
 
-    fn size(&self, key: &str) -> Result<usize, ModelError> {
+    pub(crate) fn size(&self, key: &str) -> Result<usize, ModelError> {
         match self.optional_size(key)? {
             Some(size) => Ok(size),
             None => self.refuse(key, "is missing".into()),
         }
     }
 
-    fn optional_size(&self, key: &str) -> Result<Option<usize>, ModelError> {
+    pub(crate) fn optional_size(&self, key: &str) -> Result<Option<usize>, ModelError> {
         let Some(value) = self.value(key) else { return Ok(None) };
         match value.as_u64() {
             Some(size) => Ok(Some(size as usize)),
@@ -145,7 +145,7 @@ impl Keys<'_> {
     }
 
     /// True or false; absent is false, as transformers has it for all three families.
-    fn flag(&self, key: &str) -> Result<bool, ModelError> {
+    pub(crate) fn flag(&self, key: &str) -> Result<bool, ModelError> {
         let Some(value) = self.value(key) else { return Ok(false) };
         match value.as_bool() {
             Some(flag) => Ok(flag),
@@ -153,7 +153,7 @@ impl Keys<'_> {
         }
     }
 
-    fn refuse<T>(&self, key: &str, problem: String) -> Result<T, ModelError> {
+    pub(crate) fn refuse<T>(&self, key: &str, problem: String) -> Result<T, ModelError> {
         Err(ModelError::Config { path: self.path.to_owned(), key: key.into(), problem })
     }
 }
