@@ -6,6 +6,7 @@ of the policy's size. The reward costs next to nothing in both."""
 
 import os
 import sys
+import tempfile
 
 from installed import SMOLLM2, TRL_WITH_PPO
 
@@ -28,7 +29,7 @@ QUESTIONS = [f"Question: what is {i % 80 + 10} + {i % 80 + 13}? Answer:" for i i
 
 # Both trainers are given it.
 ARGUMENTS = {
-    "output_dir": "trl-output",
+    "output_dir": tempfile.mkdtemp(),
     "per_device_train_batch_size": EPISODES,
     "learning_rate": 1e-5,
     "temperature": 1.0,
